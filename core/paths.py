@@ -1,0 +1,96 @@
+"""The only place that knows what the files of an output folder are called.
+
+OUT/
+  data-r0-00000.arrow      finished shards: rank, number
+  state.json  dataset_info.json  index.arrow  skipped.jsonl  provenance.json  README.md  report.html
+  .prep/
+    plan.arrow             the plan of the run
+    journal/r0-<run>.jsonl one file per worker incarnation
+    open/                  shards being written
+    events.jsonl           what the parent reported
+    lock-<part>            who works on which part of the plan
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_SHARD = re.compile(r"data-r(\d+)-(\d{5,})\.arrow")
+
+
+def shard_name(rank: int, number: int) -> str:
+    """File name of a finished shard."""
+    return f"data-r{rank}-{number:05d}.arrow"
+
+
+def parse_shard_name(name: str) -> tuple[int, int] | None:
+    """(rank, number) of a shard's file name, or None if ``name`` is not one."""
+    match = _SHARD.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPaths:
+    """Paths below one output folder."""
+
+    root: Path
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state.json"
+
+    @property
+    def dataset_info(self) -> Path:
+        return self.root / "dataset_info.json"
+
+    @property
+    def index(self) -> Path:
+        return self.root / "index.arrow"
+
+    @property
+    def skipped(self) -> Path:
+        return self.root / "skipped.jsonl"
+
+    @property
+    def provenance(self) -> Path:
+        return self.root / "provenance.json"
+
+    @property
+    def card(self) -> Path:
+        return self.root / "README.md"
+
+    @property
+    def work(self) -> Path:
+        return self.root / ".prep"
+
+    @property
+    def plan(self) -> Path:
+        return self.work / "plan.arrow"
+
+    @property
+    def journal_dir(self) -> Path:
+        return self.work / "journal"
+
+    @property
+    def open_dir(self) -> Path:
+        return self.work / "open"
+
+    @property
+    def events(self) -> Path:
+        return self.work / "events.jsonl"
+
+    def shard(self, rank: int, number: int) -> Path:
+        """Final path of a shard."""
+        return self.root / shard_name(rank, number)
+
+    def open_shard(self, rank: int, number: int, run_id: str) -> Path:
+        """Path of a shard that is being written; unique to rank, number and run."""
+        return self.open_dir / f"{shard_name(rank, number)}.{run_id}.part"
+
+    def journal(self, rank: int, run_id: str) -> Path:
+        """Journal of one worker incarnation; ``run_id`` is unique to it."""
+        return self.journal_dir / f"r{rank}-{run_id}.jsonl"
+
+    def lock(self, part: int = 1) -> Path:
+        """Lock of one part of the plan."""
+        return self.work / f"lock-{part}"

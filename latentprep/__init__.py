@@ -1,0 +1,24 @@
+"""latentprep: annotated singing corpora in, training-ready Arrow shards of audio-VAE latents out.
+
+The sub-packages ``latentprep.cli``, ``.preprocess``, ``.writers``, ``.core`` and ``.loaders`` are the top-level
+folders of the repository, mapped here by setuptools' ``package-dir`` (docs/architecture.md says why).
+Importing this package imports nothing heavy; ``run`` and ``svs_prompt`` are loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from latentprep.preprocess.run import run
+    from latentprep.preprocess.score.prompt import svs_prompt
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "run", "svs_prompt"]
+
+_LAZY = {"run": "latentprep.preprocess.run", "svs_prompt": "latentprep.preprocess.score.prompt"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'latentprep' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""The training side: reading shards back in batches. Needs core only."""

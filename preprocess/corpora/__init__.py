@@ -1,0 +1,1 @@
+"""Readers: one file a corpus format. Each yields clips and refused clips."""

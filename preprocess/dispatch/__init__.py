@@ -1,0 +1,1 @@
+"""Processes: who sends what to whom, who decides, who is restarted."""

@@ -1,0 +1,1 @@
+"""Encoders: the VoxCPM AudioVAE, the bundled tiny one, a dummy."""

@@ -1,0 +1,160 @@
+"""What a run tells whoever listens: typed events, from the parent process only.
+
+Core code never prints. One sink draws a bar or prints lines (cli/progress.py), one writes events.jsonl.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A corpus is about to be read."""
+
+    dataset_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusRead:
+    """A corpus has been read."""
+
+    dataset_name: str
+    num_clips: int
+    num_refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scanning:
+    """Audio headers read so far. ``total`` grows while corpora are still being read."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanReady:
+    """The plan is made or taken from the output folder."""
+
+    fingerprint: str
+    num_clips: int
+    """Clips that have a place in a chunk."""
+    num_refused: int
+    num_chunks: int
+    audio_seconds: float
+    done_chunks: int = 0
+    """Chunks that earlier runs committed."""
+    done_audio_seconds: float = 0.0
+    done_rows: int = 0
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """A worker has loaded its encoder."""
+
+    rank: int
+    device: str
+    load_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChunkDone:
+    """A chunk is committed: its block and its journal line are on disk."""
+
+    rank: int
+    chunk_id: int
+    num_rows: int
+    num_skipped: int
+    audio_seconds: float
+    """Of all its clips, the skipped ones included: the sum over all chunks is the plan's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardClosed:
+    """A shard has its final name."""
+
+    rank: int
+    name: str
+    num_rows: int
+    num_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageSeconds:
+    """Busy seconds of one worker's stages since its start, and how long its encoder waited for audio."""
+
+    rank: int
+    decode: float = 0.0
+    """Summed over its decode threads."""
+    encode: float = 0.0
+    rows: float = 0.0
+    write: float = 0.0
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost:
+    """A worker process ended before it was told to."""
+
+    rank: int
+    cause: str
+    clips: tuple[str, ...]
+    """Clips it was decoding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line for people."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+Event = (
+    Reading
+    | CorpusRead
+    | Scanning
+    | PlanReady
+    | WorkerReady
+    | ChunkDone
+    | ShardClosed
+    | StageSeconds
+    | WorkerLost
+    | Notice
+)
+EventSink = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSummary:
+    """What a run did. planned = written + skipped + remaining, always."""
+
+    output_dir: str
+    planned: int
+    """Every item of the corpora, the refused ones included."""
+    written: int
+    skipped: Mapping[str, int]
+    """Number of clips without a row, by fault code."""
+    remaining: int
+    warnings: Mapping[str, int]
+    """Rows with a warning, by code."""
+    audio_seconds: float
+    """Of the written rows."""
+    encoded_seconds: float
+    """Audio seconds encoded by this run (an earlier run's are not speed)."""
+    wall_seconds: float
+    """From the first worker's readiness to the last commit."""
+    num_chunks: int
+    num_shards: int
+    num_bytes: int
+    digest: str
+    """Sum over all rows of a hash of all 23 columns; with the row count."""
+    content_digest: str
+    """The same without audio_feats: equal on every device and batch size."""
+    fingerprint: str
+    stages: tuple[StageSeconds, ...] = field(default=())
+
+    @property
+    def num_skipped(self) -> int:
+        return sum(self.skipped.values())

@@ -1,0 +1,1 @@
+"""From a clip and its latents to the columns of a row."""

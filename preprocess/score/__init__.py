@@ -1,0 +1,1 @@
+"""From words and notes to prompt ids: note values, vocabulary, tokenizer, checks."""

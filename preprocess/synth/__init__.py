@@ -1,0 +1,1 @@
+"""Synthesized singing: scores, voice, and a small demo corpus of every kind."""

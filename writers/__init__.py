@@ -1,0 +1,1 @@
+"""Finished things on disk: record batches, shards, journal, dataset metadata, card."""
