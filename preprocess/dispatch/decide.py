@@ -1,0 +1,303 @@
+"""All rules of supervision as one pure function: ``decide(state, event) -> (state, actions)``.
+
+No process, no clock, no file: tests drive it with plain values. The rules:
+
+- A rank has at most ``QUEUE_DEPTH`` tasks that it has not begun; it gets the next one whenever it begins one.
+- A rank that dies gives its chunks back to the front of the line. The clips that it was decoding become suspects: their
+  chunk is retried with the suspects decoded one at a time, so that a second death names one clip, which is then excluded
+  (``poison``, or ``decode_timeout`` if its decoder hung). No bisecting; the batches stay as planned, minus that clip.
+- A SIGKILL comes from outside (a person, a scheduler, the kernel short of memory), not from a decoder: a clip is excluded
+  only after three of them found it alone in flight, so that an unlucky good clip keeps its row.
+- A rank that dies before it was ready is started once more, then left out; if no rank is left, the run ends with the text.
+- ``MAX_DEATHS`` deaths in a row without a committed chunk or a newly excluded clip end the run: something else is wrong.
+- Draining: nothing new is handed out; a rank that dies while draining is not started again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ...core.errors import FaultCode
+from .messages import Excluded, Task
+
+QUEUE_DEPTH = 2
+"""Tasks that lie ready for a worker: one to begin while the next is on its way."""
+MAX_START_FAILURES = 2
+"""Starts of a rank that may fail: a busy GPU or a slow file system deserves a second try, a broken driver no third."""
+MAX_DEATHS = 6
+"""Deaths in a row, over all ranks, without progress."""
+
+STRIKES_OUT = 3
+"""Strikes on a suspect that exclude it: one crash or hang while it was decoded alone (3), or three SIGKILLs (1 each)."""
+
+ClipKey = tuple[int, int]
+"""(chunk id, row in the chunk)."""
+
+
+# ---- events
+
+
+@dataclass(frozen=True, slots=True)
+class RankReady:
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTaken:
+    rank: int
+    chunk_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCommitted:
+    rank: int
+    chunk_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHandedBack:
+    rank: int
+    chunk_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankDied:
+    """``suspects``: clips in flight. ``hung``: the one whose decoder did not return. ``cause``: for people."""
+
+    rank: int
+    cause: str
+    external: bool = False
+    """Killed from outside: by SIGKILL, or by us because it did nothing any more."""
+    suspects: tuple[ClipKey, ...] = ()
+    hung: ClipKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrainAsked:
+    """``cause``: for people."""
+
+    cause: str
+
+
+FleetEvent = RankReady | TaskTaken | TaskCommitted | TaskHandedBack | RankDied | DrainAsked
+
+
+# ---- actions
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    rank: int
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Respawn:
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """A rank that can't start is given up; the others go on."""
+
+    rank: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    """A clip is skipped from now on. For the report; the tasks carry it to the worker."""
+
+    clip: ClipKey
+    code: FaultCode
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Tell every worker to drain."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """End the run with this text; what is committed is kept."""
+
+    reason: str
+
+
+Action = Assign | Respawn | LeaveOut | Exclude | Drain | GiveUp
+
+
+# ---- state
+
+
+@dataclass(frozen=True, slots=True)
+class RankState:
+    ready: bool = False
+    waiting: tuple[int, ...] = ()
+    """Chunks in its inbox."""
+    begun: tuple[int, ...] = ()
+    """Chunks that it has begun and not committed."""
+    start_failures: int = 0
+    out: bool = False
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        return self.begun + self.waiting
+
+
+@dataclass(frozen=True, slots=True)
+class FleetState:
+    """``todo[next:]`` and ``retries`` are what nobody has; everything else is with a rank or committed."""
+
+    todo: tuple[int, ...]
+    ranks: Mapping[int, RankState]
+    next: int = 0
+    retries: tuple[int, ...] = ()
+    committed: int = 0
+    suspects: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Chunk id -> rows to decode singly."""
+    strikes: Mapping[ClipKey, int] = field(default_factory=dict)
+    excluded: Mapping[int, tuple[Excluded, ...]] = field(default_factory=dict)
+    deaths: int = 0
+    """In a row, without progress."""
+    draining: bool = False
+
+    @property
+    def remaining(self) -> int:
+        return len(self.todo) - self.committed
+
+    @property
+    def idle(self) -> bool:
+        """No chunk is with any rank."""
+        return not any(rank.chunks for rank in self.ranks.values())
+
+
+def start(todo: tuple[int, ...], ranks: tuple[int, ...]) -> FleetState:
+    """The state before any worker is ready."""
+    return FleetState(todo, {rank: RankState() for rank in ranks})
+
+
+def decide(state: FleetState, event: FleetEvent) -> tuple[FleetState, list[Action]]:
+    """The next state and what to do about ``event``."""
+    match event:
+        case RankReady(rank):
+            return _fill(_with_rank(state, rank, ready=True, start_failures=0), rank)
+        case TaskTaken(rank, chunk_id):
+            return _fill(_taken(state, rank, chunk_id), rank)
+        case TaskCommitted(rank, chunk_id):
+            return _committed(state, rank, chunk_id), []
+        case TaskHandedBack(rank, chunk_id):
+            return replace(_without(state, rank, chunk_id), retries=(chunk_id, *state.retries)), []
+        case RankDied():
+            return _died(state, event)
+        case DrainAsked():
+            return replace(state, draining=True), [] if state.draining else [Drain()]
+
+
+def _with_rank(state: FleetState, rank: int, **changes: object) -> FleetState:
+    return replace(state, ranks={**state.ranks, rank: replace(state.ranks[rank], **changes)})
+
+
+def _taken(state: FleetState, rank: int, chunk_id: int) -> FleetState:
+    old = state.ranks[rank]
+    waiting = tuple(chunk for chunk in old.waiting if chunk != chunk_id)
+    return _with_rank(state, rank, waiting=waiting, begun=(*old.begun, chunk_id))
+
+
+def _without(state: FleetState, rank: int, chunk_id: int) -> FleetState:
+    old = state.ranks[rank]
+    waiting = tuple(chunk for chunk in old.waiting if chunk != chunk_id)
+    begun = tuple(chunk for chunk in old.begun if chunk != chunk_id)
+    return _with_rank(state, rank, waiting=waiting, begun=begun)
+
+
+def _committed(state: FleetState, rank: int, chunk_id: int) -> FleetState:
+    if chunk_id not in state.ranks[rank].chunks:
+        return state
+    return replace(_without(state, rank, chunk_id), committed=state.committed + 1, deaths=0)
+
+
+def _next_task(state: FleetState) -> tuple[FleetState, Task | None]:
+    if state.retries:
+        chunk_id, state = state.retries[0], replace(state, retries=state.retries[1:])
+    elif state.next < len(state.todo):
+        chunk_id, state = state.todo[state.next], replace(state, next=state.next + 1)
+    else:
+        return state, None
+    return state, Task(chunk_id, state.suspects.get(chunk_id, ()), state.excluded.get(chunk_id, ()))
+
+
+def _fill(state: FleetState, rank: int) -> tuple[FleetState, list[Action]]:
+    actions: list[Action] = []
+    while not state.draining and state.ranks[rank].ready and len(state.ranks[rank].waiting) < QUEUE_DEPTH:
+        state, task = _next_task(state)
+        if task is None:
+            break
+        state = _with_rank(state, rank, waiting=(*state.ranks[rank].waiting, task.chunk_id))
+        actions.append(Assign(rank, task))
+    return state, actions
+
+
+def _fill_all(state: FleetState) -> tuple[FleetState, list[Action]]:
+    """Hand chunks that came back to ranks that have nothing to wait for."""
+    actions: list[Action] = []
+    for rank in state.ranks:
+        state, more = _fill(state, rank)
+        actions += more
+    return state, actions
+
+
+def _died(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]:
+    old = state.ranks[event.rank]
+    if not old.ready:
+        return _failed_to_start(state, event)
+    state = _with_rank(state, event.rank, ready=False, waiting=(), begun=())
+    state = replace(state, retries=old.chunks + state.retries, deaths=state.deaths + 1)
+    state, actions = _strike(state, event)
+    if state.draining:
+        return _with_rank(state, event.rank, out=True), actions
+    if state.deaths >= MAX_DEATHS:
+        what = f"{state.deaths} workers died in a row without a finished chunk"
+        return state, [*actions, GiveUp(f"{what}; the last one, rank {event.rank}: {event.cause}")]
+    state, more = _fill_all(state)
+    return state, [*actions, Respawn(event.rank), *more]
+
+
+def _failed_to_start(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]:
+    failures = state.ranks[event.rank].start_failures + 1
+    state = _with_rank(state, event.rank, start_failures=failures)
+    if failures < MAX_START_FAILURES and not state.draining:
+        return state, [Respawn(event.rank)]
+    state = _with_rank(state, event.rank, out=True)
+    if all(rank.out for rank in state.ranks.values()):
+        return state, [] if state.draining else [GiveUp(f"no worker could start; rank {event.rank}: {event.cause}")]
+    return state, [LeaveOut(event.rank, event.cause)]
+
+
+def _strike(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]:
+    """Clips in flight become suspects; a suspect that struck out is excluded."""
+    actions: list[Action] = []
+    for clip in [event.hung] if event.hung else event.suspects:
+        chunk_id, row = clip
+        known = state.suspects.get(chunk_id, ())
+        if row not in known:
+            state = replace(state, suspects={**state.suspects, chunk_id: (*known, row)})
+            continue
+        strikes = state.strikes.get(clip, 0) + (1 if event.external and not event.hung else STRIKES_OUT)
+        state = replace(state, strikes={**state.strikes, clip: strikes})
+        if strikes >= STRIKES_OUT:
+            code = FaultCode.DECODE_TIMEOUT if event.hung else FaultCode.POISON
+            state = _exclude(state, clip, code, event.cause)
+            actions.append(Exclude(clip, code))
+    return state, actions
+
+
+def _exclude(state: FleetState, clip: ClipKey, code: FaultCode, cause: str) -> FleetState:
+    chunk_id, row = clip
+    rest = tuple(other for other in state.suspects[chunk_id] if other != row)
+    excluded = (*state.excluded.get(chunk_id, ()), Excluded(row, code, cause[:200]))
+    return replace(
+        state,
+        suspects={**state.suspects, chunk_id: rest},
+        excluded={**state.excluded, chunk_id: excluded},
+        deaths=0,
+    )

@@ -1,0 +1,110 @@
+"""The messages between the parent and its workers. Nothing else crosses the border between processes.
+
+Each encodes to fewer than PIPE_BUF bytes, so that a pipe takes it whole or not at all.
+"""
+
+from multiprocessing.connection import Connection
+
+import msgspec
+
+MAX_BYTES = 4000
+"""PIPE_BUF is 4,096 on Linux; the pipe adds a length of 4 bytes."""
+MAX_TEXT = 3000
+"""Bytes kept of a failure's text; the whole of it goes to the worker's log file."""
+
+
+class Excluded(msgspec.Struct, frozen=True, array_like=True):
+    """A clip that is not to be decoded again."""
+
+    position: int
+    """Row of the clip in its chunk."""
+    code: str
+    message: str
+
+
+class Task(msgspec.Struct, frozen=True, array_like=True):
+    """One chunk to do."""
+
+    chunk_id: int
+    singly: tuple[int, ...] = ()
+    """Clips (rows of the chunk) that were being decoded when a worker died: decode them one at a time, nothing beside."""
+    excluded: tuple[Excluded, ...] = ()
+    """Clips that killed a worker again: skipped with this code."""
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The encoder is loaded."""
+
+    device: str
+    load_seconds: float
+
+
+class Taken(msgspec.Struct, frozen=True, tag=True):
+    """The worker has begun to read this chunk's audio; its inbox has room for one more task."""
+
+    chunk_id: int
+
+
+class Committed(msgspec.Struct, frozen=True, tag=True):
+    """The chunk's block and journal line are on disk."""
+
+    chunk_id: int
+    num_rows: int
+    num_skipped: int
+
+
+class HandedBack(msgspec.Struct, frozen=True, tag=True):
+    """The worker is draining and gives this chunk back."""
+
+    chunk_id: int
+
+
+class Closed(msgspec.Struct, frozen=True, tag=True):
+    """A shard has its final name."""
+
+    name: str
+    num_rows: int
+    num_bytes: int
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The worker ends with an error. ``kind`` is "start", "disk" or "bug"."""
+
+    kind: str
+    text: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """All is committed and closed; the worker ends with exit code 0."""
+
+
+class Remark(msgspec.Struct, frozen=True, tag=True):
+    """A line for people."""
+
+    text: str
+
+
+FromWorker = Ready | Taken | Committed | HandedBack | Closed | Failed | Finished | Remark
+
+_decoder = msgspec.msgpack.Decoder(FromWorker)
+
+
+def clipped(text: str) -> str:
+    """``text`` cut in the middle to at most ``MAX_TEXT`` bytes; its end says more than its begin."""
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= MAX_TEXT:
+        return text
+    head, tail = raw[: MAX_TEXT // 4], raw[-(3 * MAX_TEXT // 4) + 8 :]
+    return head.decode("utf-8", "ignore") + " ... " + tail.decode("utf-8", "ignore")
+
+
+def encode(message: FromWorker) -> bytes:
+    """Bytes of a message."""
+    raw = msgspec.msgpack.encode(message)
+    assert len(raw) <= MAX_BYTES, f"message of {len(raw)} bytes: {message!r:.200}"
+    return raw
+
+
+def receive(pipe: Connection) -> FromWorker:
+    """The next message of a worker. Raises EOFError when it is gone and all it sent has been read."""
+    return _decoder.decode(pipe.recv_bytes(MAX_BYTES))
