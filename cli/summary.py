@@ -1,0 +1,80 @@
+"""What ``prep svs`` prints at its end: a ``RunSummary`` as text. Pure, so that every line is tested without a run."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from shlex import quote
+
+from ..core.paths import OutputPaths
+from ..preprocess.events import RunSummary, StageSeconds
+from .quantities import count, duration, rate, size, times_real_time
+
+SMALL_BLOCK_ROWS = 64
+"""Opening a dataset takes 140 MiB for 5 rows a block, 8 MiB for 200 (113 MB of rows); 64 lie between."""
+
+
+def summary_text(summary: RunSummary) -> str:
+    """The numbers, what was skipped, where the time went, and what to try next."""
+    parts = (_numbers(summary), _skipped(summary), _stages(summary.stages), _blocks(summary), _next(summary))
+    return "\n".join(line for part in parts for line in part)
+
+
+def _numbers(summary: RunSummary) -> Iterator[str]:
+    speed = times_real_time(summary.encoded_seconds, summary.wall_seconds) if summary.encoded_seconds else None
+    yield (
+        f"planned {summary.planned:,} = written {summary.written:,} + skipped {summary.num_skipped:,} "
+        f"+ remaining {summary.remaining:,}"
+    )
+    yield (
+        f"audio    {duration(summary.audio_seconds)} in all; this run {duration(summary.encoded_seconds)} "
+        f"in {duration(summary.wall_seconds)}: {rate(speed)} x real time"
+    )
+    yield (
+        f"rows     {summary.written:,} in {count(summary.num_shards, 'shard')} and "
+        f"{count(summary.num_chunks, 'block')}, {size(summary.num_bytes)}, in {summary.output_dir}"
+    )
+    yield f"digest   {summary.digest} ({count(summary.written, 'row')}, all columns)"
+    yield f"content  {summary.content_digest} (without audio_feats: equal on every device)"
+
+
+def _skipped(summary: RunSummary) -> Iterator[str]:
+    if summary.num_skipped:
+        yield f"skipped  {count(summary.num_skipped, 'clip')}, each listed in {OutputPaths(Path(summary.output_dir)).skipped}"
+        yield from _by_code(summary.skipped)
+    if summary.warnings:
+        yield "warnings (these clips have rows)"
+        yield from _by_code(summary.warnings)
+
+
+def _by_code(counts: Mapping[str, int]) -> Iterator[str]:
+    for code, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield f"  {number:>8,}  {code}"
+
+
+def _stages(stages: tuple[StageSeconds, ...]) -> Iterator[str]:
+    if not stages:
+        return
+    yield "busy seconds (decode: all threads of the worker; wait: its encoder without audio)"
+    yield f"  {'rank':>4} {'decode':>9} {'encode':>9} {'rows':>9} {'write':>9} {'wait':>9}"
+    for stage in sorted(stages, key=lambda stage: stage.rank):
+        seconds = (stage.decode, stage.encode, stage.rows, stage.write, stage.wait)
+        yield f"  {stage.rank:>4} " + " ".join(f"{value:>9,.1f}" for value in seconds)
+
+
+def _blocks(summary: RunSummary) -> Iterator[str]:
+    rows_per_block = summary.written / summary.num_chunks if summary.num_chunks else 0
+    if summary.written and rows_per_block < SMALL_BLOCK_ROWS:
+        yield (
+            f"note     blocks are small ({rows_per_block:.1f} rows on average): a chunk is a minute of work on this "
+            "kind of device, and a large dataset of small blocks opens slowly"
+        )
+
+
+def _next(summary: RunSummary) -> Iterator[str]:
+    if summary.remaining or not summary.written:
+        return
+    out = quote(summary.output_dir)
+    yield "next"
+    yield f"  prep inspect {out}"
+    yield f"  prep decode {out} --row 0 --wav row0.wav"
+    yield f"  python -c {quote(f'import datasets; print(datasets.load_from_disk({json.dumps(summary.output_dir)}))')}"

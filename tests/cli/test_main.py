@@ -1,0 +1,92 @@
+import subprocess
+import sys
+
+import click
+import pytest
+from latentprep.cli import main as main_module
+from latentprep.cli.main import COMMANDS, prep, run_command
+from latentprep.core.errors import ExitCode, PrepError, TooManySkipped
+
+from latentprep import __version__
+
+
+def test_help_imports_nothing_heavy():
+    """Help that takes seconds is help that nobody asks for."""
+    code = """if True:
+        import sys
+        from latentprep.cli.main import run_command
+        assert run_command(["--help"]) == 0
+        heavy = {"torch", "numpy", "pyarrow", "datasets", "transformers", "pydantic", "tqdm"} & sys.modules.keys()
+        assert not heavy, heavy
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_listed_help_is_the_commands_own(name: str):
+    """The table of short helps stands beside the commands; it must not tell another story."""
+    command = prep.get_command(click.Context(prep), name)
+
+    assert command is not None
+    assert COMMANDS[name].help == (command.help or "").split("\n\n")[0].replace("\n", " ")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]):
+    assert run_command(["--version"]) == ExitCode.OK
+    assert f"prep, version {__version__}\n" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["svss"], ["inspect"], ["inspect", ".", "--row", "-1"], ["--no-such-option"]])
+def test_a_wrong_command_line_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    assert run_command(arguments) == ExitCode.USAGE
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "Error" in shown.err
+
+
+def raising(error: BaseException) -> click.Command:
+    @click.command()
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "text"),
+    [
+        (PrepError("what", why="because", fix="do this"), 1, "prep: what\n  why: because\n  fix: do this\n"),
+        (TooManySkipped("too many"), 4, "prep: too many\n"),
+        (KeyboardInterrupt(), 75, "prep: interrupted; the same command goes on where this one stopped\n"),
+    ],
+)
+def test_an_error_becomes_its_exit_code_and_its_three_parts_on_stderr(
+    error: BaseException,
+    exit_code: int,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    """Scripts and schedulers act on the code, people on the text; stdout stays clean for --json."""
+    monkeypatch.setattr(main_module.LazyGroup, "get_command", lambda *_: raising(error))
+
+    assert exit_code == run_command(["svs"])
+    shown = capsys.readouterr()
+    assert ("", text) == (shown.out, shown.err.lstrip("\n"))
+
+
+def test_a_reader_that_leaves_early_causes_no_traceback():
+    """`prep inspect OUT | head` must not end in a stack dump."""
+    code = "from latentprep.cli.main import main; import sys; sys.argv = ['prep', '--help']; main()"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+
+    assert (process.wait(), errors) == (ExitCode.FAILED, "")

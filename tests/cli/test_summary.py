@@ -1,0 +1,45 @@
+from latentprep.cli.summary import summary_text
+
+from .builders import run_summary
+
+
+def test_the_summary_accounts_for_every_clip_and_says_what_to_try_next():
+    """These are the numbers that people compare and paste into reports; nothing may be missing from the sum."""
+    expected = f"""\
+planned 1,004 = written 1,000 + skipped 4 + remaining 0
+audio    1.0 h in all; this run 30.0 min in 12.0 s: 150 x real time
+rows     1,000 in 2 shards and 10 blocks, 68.00 MB, in out
+digest   {"d" * 32} (1,000 rows, all columns)
+content  {"c" * 32} (without audio_feats: equal on every device)
+skipped  4 clips, each listed in out/skipped.jsonl
+         3  no_lyric
+         1  silent
+warnings (these clips have rows)
+         2  loud
+busy seconds (decode: all threads of the worker; wait: its encoder without audio)
+  rank    decode    encode      rows     write      wait
+     0      31.0      11.5       0.5       0.2       0.0
+     1      30.0      11.0       0.5       0.2       0.1
+next
+  prep inspect out
+  prep decode out --row 0 --wav row0.wav
+  python -c 'import datasets; print(datasets.load_from_disk("out"))'"""
+
+    assert expected == summary_text(run_summary())
+
+
+def test_small_blocks_are_mentioned():
+    """They are accepted on a slow CPU, but whoever trains on them should know why opening takes long."""
+    assert "blocks are small (9.5 rows on average)" in summary_text(run_summary(written=95))
+    assert "blocks are small" not in summary_text(run_summary())
+
+
+def test_an_unfinished_run_suggests_nothing_that_cannot_work_yet():
+    text = summary_text(run_summary(written=900, remaining=100))
+
+    assert "remaining 100" in text
+    assert "next" not in text
+
+
+def test_a_run_that_found_all_done_claims_no_speed():
+    assert "this run 0.0 s in 0.0 s: - x real time" in summary_text(run_summary(encoded_seconds=0.0, wall_seconds=0.0))

@@ -1,0 +1,71 @@
+import pytest
+from latentprep.cli.tally import Tally, bottleneck
+from latentprep.preprocess.events import StageSeconds, WorkerReady
+
+from .builders import Clock, chunk_done, plan_ready
+
+
+def tally_of(clock: Clock, *, done: float = 0.0) -> Tally:
+    tally = Tally(clock)
+    tally.add(plan_ready(audio_seconds=36_000, done_audio_seconds=done))
+    tally.add(WorkerReady(0, "cpu", 1.0))
+    return tally
+
+
+def test_work_of_earlier_runs_is_done_but_not_fast():
+    """A resumed run that counts old work as speed promises an end that does not come."""
+    clock = Clock()
+    tally = tally_of(clock, done=18_000)
+    clock.time += 100
+    tally.add(chunk_done(audio_seconds=6_000))
+
+    assert tally.done_seconds == 24_000
+    assert tally.speed == 60
+    assert tally.eta == 200
+    assert tally.line() == "6.7 h of 10.0 h, 60.0 x real time, 0.10 rows/s, ETA 0:03:20"
+
+
+def test_the_clock_of_the_speed_starts_with_the_first_worker():
+    """Reading corpora and loading a VAE takes minutes in which nothing can be encoded."""
+    clock = Clock()
+    tally = Tally(clock)
+    tally.add(plan_ready())
+    clock.time += 1_000
+
+    assert tally.elapsed == 0
+    assert tally.speed is None
+    assert "ETA -:--:--" in tally.line()
+
+
+def test_skipped_clips_show_as_soon_as_there_are_any():
+    clock = Clock()
+    tally = tally_of(clock)
+    clock.time += 1
+    tally.add(chunk_done(num_skipped=3))
+
+    assert tally.line().endswith(", 3 skipped")
+
+
+@pytest.mark.parametrize(
+    ("expected", "stages"),
+    [
+        ("encode", StageSeconds(rank=0, decode=90, encode=80, wait=10)),
+        ("decode", StageSeconds(rank=0, decode=10, encode=50, wait=50)),
+        ("write", StageSeconds(rank=0, decode=10, encode=50, rows=30, write=30, wait=1)),
+        ("encode", StageSeconds(rank=0)),
+    ],
+)
+def test_the_bottleneck_is_the_stage_that_the_others_wait_for(expected: str, stages: StageSeconds):
+    """Busy decode threads are no bottleneck while the encoder never waits for them."""
+    assert expected == bottleneck(stages)
+
+
+def test_the_line_of_a_worker_says_what_it_did():
+    clock = Clock()
+    tally = tally_of(clock)
+    clock.time += 2
+    tally.add(chunk_done(audio_seconds=100))
+    tally.add(StageSeconds(rank=0, encode=1.0, wait=1.0))
+
+    assert tally.worker_line(0) == "worker 0 cpu: 1 chunks, 50.0 x, limit: decode"
+    assert tally.line().endswith(", limit: decode")
