@@ -3,20 +3,52 @@
 Unknown keys are errors (preprocess/config_file.py says which key was meant). Three kinds of settings, see
 docs/architecture.md: *identity* (a resume with another value is refused), *shape* (taken from the stored plan) and
 *run-time* (free at any time).
+
+Types are strict: YAML reads ``no`` as false and ``1e6`` as text, so a corpus called ``no`` or a count of ``true`` must
+be an error, not the text "False" or a 1 that nobody wrote.
 """
 
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 MIB = 1 << 20
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, unknown keys refused."""
+    """Base of all settings: frozen, unknown keys refused, types strict."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _refuse_empty(path: Any) -> Any:
+    # Path("") is the current folder: an output_dir left blank would fill it.
+    if path == "":
+        raise ValueError("an empty path")
+    return path
+
+
+def _expand_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"no home folder is known for {str(path)!r}") from error
+
+
+UserPath = Annotated[Path, Field(strict=False), BeforeValidator(_refuse_empty), AfterValidator(_expand_home)]
+"""A path as a user writes it: relative to the current folder, ``~`` expanded, ``$NAME`` taken literally."""
 
 
 class CorpusSettings(Settings):
@@ -30,20 +62,26 @@ class JsonFileCorpus(CorpusSettings):
     """A JSON array with one object per clip."""
 
     type: Literal["json_file"]
-    json_path: Path
-    audio_root: Path
-    song_id_indices: tuple[int, ...] | None = None
+    json_path: UserPath
+    audio_root: UserPath
+    song_id_indices: Annotated[tuple[int, ...], Field(strict=False, min_length=1)] | None = None
     """Parts of ``item_name``, split at the separator, that are joined to the song's name."""
-    song_id_slice: tuple[int, int] | None = None
+    song_id_slice: Annotated[tuple[int, int], Field(strict=False)] | None = None
     """[start, end] cuts characters out of ``item_name`` instead."""
-    song_id_separator: str = "#"
+    song_id_separator: str = Field(default="#", min_length=1)
+
+    @model_validator(mode="after")
+    def _one_way_to_the_song(self) -> "JsonFileCorpus":
+        if self.song_id_indices is not None and self.song_id_slice is not None:
+            raise ValueError("give song_id_indices or song_id_slice, not both")
+        return self
 
 
 class FolderCorpus(CorpusSettings):
     """One folder a song, with metadata.json and one audio file a segment."""
 
     type: Literal["folder_based"] = "folder_based"
-    dataset_root: Path
+    dataset_root: UserPath
     solo_singer_only: bool = False
     """Keep only songs with exactly one artist of type 男歌手 or 女歌手."""
 
@@ -52,28 +90,49 @@ class WeakJsonCorpus(CorpusSettings):
     """A JSON array of {audio_path, transcription, confidence}: words only."""
 
     type: Literal["weak_json_file"]
-    json_path: Path
-    audio_root: Path
+    json_path: UserPath
+    audio_root: UserPath
     min_confidence: Literal["high", "medium", "low"] | None = None
 
 
-Corpus = Annotated[JsonFileCorpus | FolderCorpus | WeakJsonCorpus, Field(discriminator="type")]
+DEFAULT_CORPUS_TYPE = "folder_based"
+
+
+def corpus_type(corpus: Any) -> Any:
+    """The ``type`` of a corpus' settings, parsed or not; upstream's default where there is none."""
+    if isinstance(corpus, dict):
+        return corpus.get("type", DEFAULT_CORPUS_TYPE)
+    return getattr(corpus, "type", None)
+
+
+Corpus = Annotated[
+    Annotated[JsonFileCorpus, Tag("json_file")]
+    | Annotated[FolderCorpus, Tag("folder_based")]
+    | Annotated[WeakJsonCorpus, Tag("weak_json_file")],
+    Discriminator(corpus_type),
+]
 
 
 class EncoderSettings(Settings):
     """Which VAE, and how it computes. Identity."""
 
     name: Literal["voxcpm", "tiny", "dummy"] = "voxcpm"
-    path: Path | None = None
+    path: UserPath | None = None
     """Checkpoint folder of ``voxcpm``; tiny and dummy are bundled."""
     precision: Literal["tf32", "float32", "bf16"] = "tf32"
     """On a GPU; a CPU always computes in float32. PyTorch's own default for convolutions on NVIDIA cards is TF32."""
+
+    @model_validator(mode="after")
+    def _voxcpm_needs_its_checkpoint(self) -> "EncoderSettings":
+        if self.name == "voxcpm" and self.path is None:
+            raise ValueError("voxcpm needs the path of a checkpoint folder")
+        return self
 
 
 class AudioSettings(Settings):
     """What audio is accepted. Identity."""
 
-    max_duration: float | None = Field(default=None, gt=0)
+    max_duration: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Seconds; longer clips are skipped as ``too_long``. No limit by default: long clips are encoded in windows."""
     allow_symlinks: bool = True
     """Hub caches consist of symbolic links."""
@@ -111,10 +170,10 @@ class ShardSettings(Settings):
 class RunConfig(Settings):
     """Everything ``prep svs`` needs."""
 
-    datasets: tuple[Corpus, ...] = Field(min_length=1)
+    datasets: Annotated[tuple[Corpus, ...], Field(strict=False, min_length=1)]
     encoder: EncoderSettings
-    output_dir: Path
-    sample_rate: int | None = None
+    output_dir: UserPath
+    sample_rate: int | None = Field(default=None, ge=1)
     """Only checked: it must be the checkpoint's input rate, which is what is used."""
     max_samples: int | None = Field(default=None, ge=1)
     """Take only the first N clips of the run (a trial). Identity."""
@@ -124,7 +183,7 @@ class RunConfig(Settings):
     shards: ShardSettings = ShardSettings()
     device: Literal["cuda", "cpu"] | None = None
     """None: all visible GPUs; none visible is an error, never silently the CPU."""
-    gpus: int | Literal["all"] | None = None
+    gpus: Annotated[int, Field(ge=1)] | Literal["all"] | None = None
     """GPUs to use; None = all visible."""
     workers: int | None = Field(default=None, ge=1)
     """Worker processes on a CPU; None = the cores this process may use."""
@@ -134,3 +193,13 @@ class RunConfig(Settings):
     """Decoded audio a worker holds ahead of its encoder."""
     max_skip_rate: float | None = Field(default=None, ge=0, le=1)
     """End with exit code 4 if a larger share of the clips was skipped. No limit by default."""
+
+    @field_validator("datasets")
+    @classmethod
+    def _names_are_unique(cls, datasets: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
+        counts = Counter(corpus.name for corpus in datasets)
+        if twice := [name for name, count in counts.items() if count > 1]:
+            raise ValueError(
+                f"the name {twice[0]!r} is given to {counts[twice[0]]} datasets; rows could not be told apart"
+            )
+        return datasets
