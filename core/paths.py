@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SHARD = re.compile(r"data-r(\d+)-(\d{5,})\.arrow")
+_OPEN_SHARD = re.compile(r"(data-r\d+-\d{5,}\.arrow)\.([A-Za-z0-9_-]+)\.part")
 
 
 def shard_name(rank: int, number: int) -> str:
@@ -27,6 +28,13 @@ def parse_shard_name(name: str) -> tuple[int, int] | None:
     """(rank, number) of a shard's file name, or None if ``name`` is not one."""
     match = _SHARD.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
+
+
+def parse_open_shard_name(name: str) -> tuple[int, int, str] | None:
+    """(rank, number, run id) of the name of a shard that is being written, or None if ``name`` is not one."""
+    match = _OPEN_SHARD.fullmatch(name)
+    shard = parse_shard_name(match[1]) if match else None
+    return (*shard, match[2]) if match and shard else None
 
 
 @dataclass(frozen=True, slots=True)
