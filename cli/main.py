@@ -13,7 +13,8 @@ from importlib import import_module
 
 import click
 
-from .. import __version__
+from latentprep import __version__
+
 from ..core.errors import ExitCode, PrepError
 
 

@@ -47,8 +47,8 @@ class Progress(Protocol):
 
 def progress(stream: TextIO | None = None) -> Progress:
     """The sink that suits ``stream`` (stderr by default)."""
-    stream = stream or sys.stderr
-    return BarProgress(stream) if stream.isatty() else LineProgress(stream)
+    target = sys.stderr if stream is None else stream
+    return BarProgress(target) if target.isatty() else LineProgress(target)
 
 
 def announcement(event: Event) -> str | None:

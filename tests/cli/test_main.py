@@ -15,13 +15,13 @@ def test_help_imports_nothing_heavy():
     code = """if True:
         import sys
         from latentprep.cli.main import run_command
-        assert run_command(["--help"]) == 0
+        assert 0 == run_command(["--help"])
         heavy = {"torch", "numpy", "pyarrow", "datasets", "transformers", "pydantic", "tqdm"} & sys.modules.keys()
         assert not heavy, heavy
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (0, "") == (done.returncode, done.stderr)
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
 
 
@@ -35,16 +35,16 @@ def test_the_listed_help_is_the_commands_own(name: str):
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):
-    assert run_command(["--version"]) == ExitCode.OK
+    assert ExitCode.OK == run_command(["--version"])
     assert f"prep, version {__version__}\n" == capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["svss"], ["inspect"], ["inspect", ".", "--row", "-1"], ["--no-such-option"]])
 def test_a_wrong_command_line_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
-    assert run_command(arguments) == ExitCode.USAGE
+    assert ExitCode.USAGE == run_command(arguments)
 
     shown = capsys.readouterr()
-    assert shown.out == ""
+    assert "" == shown.out
     assert "Error" in shown.err
 
 
@@ -89,4 +89,4 @@ def test_a_reader_that_leaves_early_causes_no_traceback():
     errors = process.stderr.read()
     process.stderr.close()
 
-    assert (process.wait(), errors) == (ExitCode.FAILED, "")
+    assert (ExitCode.FAILED, "") == (process.wait(), errors)

@@ -64,9 +64,9 @@ def test_without_a_terminal_there_is_one_line_in_thirty_seconds():
             sink(StageSeconds(rank=0, encode=1.0))
 
     lines = stream.getvalue().splitlines()
-    assert lines[1] == "prep: worker 0 ready on cpu after 0.5 s"
-    assert len(lines) == 2 + 120 / LINE_INTERVAL_S + 1, "two announcements, one line in 30 s, the last state"
-    assert lines[2].partition(", limit")[0] == "prep: 5.0 min of 1.7 h, 10.0 x real time, 1.00 rows/s, ETA 0:09:30"
+    assert "prep: worker 0 ready on cpu after 0.5 s" == lines[1]
+    assert 2 + 120 / LINE_INTERVAL_S + 1 == len(lines), "two announcements, one line in 30 s, the last state"
+    assert "prep: 5.0 min of 1.7 h, 10.0 x real time, 1.00 rows/s, ETA 0:09:30" == lines[2].partition(", limit")[0]
     assert "prep: 20.0 min of 1.7 h" in lines[-1]
 
 
@@ -77,7 +77,7 @@ def test_a_long_scan_reports_how_far_it_is():
     clock.time += LINE_INTERVAL_S
     sink(Scanning(60, 100))
 
-    assert stream.getvalue() == "prep: scanned 60 of 100 audio files\n"
+    assert "prep: scanned 60 of 100 audio files\n" == stream.getvalue()
 
 
 def test_the_bar_starts_where_the_earlier_run_ended():

@@ -23,9 +23,9 @@ def test_sizes_are_decimal(expected: str, num_bytes: float):
 
 
 def test_counts_know_one_from_many():
-    assert [count(number, "row") for number in (0, 1, 20896)] == ["0 rows", "1 row", "20,896 rows"]
+    assert ["0 rows", "1 row", "20,896 rows"] == [count(number, "row") for number in (0, 1, 20896)]
 
 
 def test_rates_keep_three_digits_and_unknown_is_not_zero():
-    assert [rate(value) for value in (None, 0.871, 43.12, 1520.4)] == ["-", "0.87", "43.1", "1,520"]
+    assert ["-", "0.87", "43.1", "1,520"] == [rate(value) for value in (None, 0.871, 43.12, 1520.4)]
     assert times_real_time(10, 0) is None

@@ -19,10 +19,10 @@ def test_work_of_earlier_runs_is_done_but_not_fast():
     clock.time += 100
     tally.add(chunk_done(audio_seconds=6_000))
 
-    assert tally.done_seconds == 24_000
-    assert tally.speed == 60
-    assert tally.eta == 200
-    assert tally.line() == "6.7 h of 10.0 h, 60.0 x real time, 0.10 rows/s, ETA 0:03:20"
+    assert 24_000 == tally.done_seconds
+    assert 60 == tally.speed
+    assert 200 == tally.eta
+    assert "6.7 h of 10.0 h, 60.0 x real time, 0.10 rows/s, ETA 0:03:20" == tally.line()
 
 
 def test_the_clock_of_the_speed_starts_with_the_first_worker():
@@ -32,7 +32,7 @@ def test_the_clock_of_the_speed_starts_with_the_first_worker():
     tally.add(plan_ready())
     clock.time += 1_000
 
-    assert tally.elapsed == 0
+    assert 0 == tally.elapsed
     assert tally.speed is None
     assert "ETA -:--:--" in tally.line()
 
@@ -67,5 +67,5 @@ def test_the_line_of_a_worker_says_what_it_did():
     tally.add(chunk_done(audio_seconds=100))
     tally.add(StageSeconds(rank=0, encode=1.0, wait=1.0))
 
-    assert tally.worker_line(0) == "worker 0 cpu: 1 chunks, 50.0 x, limit: decode"
+    assert "worker 0 cpu: 1 chunks, 50.0 x, limit: decode" == tally.worker_line(0)
     assert tally.line().endswith(", limit: decode")
