@@ -1,0 +1,92 @@
+"""Writes a plan's file: gathers the clips in plan order, fingerprints them, seals the file, gives it its name.
+
+Chunks are gathered ``GATHER_ROWS`` clips at a time, so that each record batch of the spill is visited once per 65,536
+clips and not once per chunk; the memory for that is some 100 MB, whatever the size of the run.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from .clip_table import REFUSED_SCHEMA, ClipTable
+from .cut import Cut
+from .fingerprint import Fingerprint
+from .plan import BATCH_FIELD, PLAN_SCHEMA, SEAL_KEY, PlanHead
+
+GATHER_ROWS = 65_536
+"""Clips gathered at once."""
+
+
+def write_plan(path: Path, head: PlanHead, table: ClipTable, cut: Cut) -> str:
+    """Write the plan to ``path``, replacing what is there only when it is complete; returns the fingerprint.
+
+    Raises ``OSError`` for a full or read-only disk; the temporary file beside ``path`` is removed then.
+    """
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        fingerprint = _write(temporary, head, table, cut)
+        temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return fingerprint
+
+
+def _write(path: Path, head: PlanHead, table: ClipTable, cut: Cut) -> str:
+    fingerprint = Fingerprint()
+    fingerprint.text(head.identity.to_json())
+    fingerprint.text(head.limits.to_json())
+    with path.open("wb") as file:
+        with pa.ipc.new_file(file, PLAN_SCHEMA.with_metadata(head.to_metadata())) as writer:
+            for batch in (*_chunks(table, cut), *_refused(table)):
+                fingerprint.batch(batch)
+                writer.write_batch(batch)
+            seal = fingerprint.hexdigest()
+            writer.write_batch(_empty_rows(0), custom_metadata={SEAL_KEY: seal})
+        file.flush()
+        os.fsync(file.fileno())
+    return seal
+
+
+def _chunks(table: ClipTable, cut: Cut) -> Iterator[pa.RecordBatch]:
+    """One record batch of ``PLAN_SCHEMA`` per chunk."""
+    numbers = cut.batch
+    starts = cut.chunk_starts
+    first = 0
+    while first < len(starts) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + GATHER_ROWS, side="right")) - 1)
+        low, high = int(starts[first]), int(starts[last])
+        rows = table.gather(cut.order[low:high])
+        for start, stop in zip(starts[first:last].tolist(), starts[first + 1 : last + 1].tolist(), strict=True):
+            clips = rows.slice(start - low, stop - start)
+            batch_column = pa.array(numbers[start:stop], BATCH_FIELD.type)
+            yield _with_columns([*clips.columns, batch_column], [*clips.schema.names, BATCH_FIELD.name], len(clips))
+        first = last
+
+
+def _refused(table: ClipTable) -> Iterator[pa.RecordBatch]:
+    for batch in table.refused():
+        yield _with_columns(batch.columns, REFUSED_SCHEMA.names, batch.num_rows)
+
+
+def _empty_rows(num_rows: int) -> pa.RecordBatch:
+    return _with_columns([], [], num_rows)
+
+
+def _with_columns(columns: list[pa.Array], names: list[str], num_rows: int) -> pa.RecordBatch:
+    """A record batch of ``PLAN_SCHEMA`` with these columns, all others null."""
+    given = dict(zip(names, columns, strict=True))
+    arrays = [given[field.name] if field.name in given else pa.nulls(num_rows, field.type) for field in PLAN_SCHEMA]
+    return pa.record_batch(arrays, schema=PLAN_SCHEMA)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
