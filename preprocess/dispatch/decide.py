@@ -186,6 +186,8 @@ def decide(state: FleetState, event: FleetEvent) -> tuple[FleetState, list[Actio
         case TaskCommitted(rank, chunk_id):
             return _committed(state, rank, chunk_id), []
         case TaskHandedBack(rank, chunk_id):
+            if chunk_id not in state.ranks[rank].chunks:
+                return state, []
             return replace(_without(state, rank, chunk_id), retries=(chunk_id, *state.retries)), []
         case RankDied():
             return _died(state, event)

@@ -1,0 +1,77 @@
+"""The encode stage: waits for a batch's audio, encodes it, puts latents or faults into the chunk's outcomes."""
+
+import math
+import time
+
+from ...core.errors import Fault, FaultCode, Stage
+from ..encode.memory import encode_fitting
+from ..encode.protocol import LatentEncoder, Latents
+from .board import Board
+from .work import BatchWork
+
+FLOAT16_MAX = 65504.0
+
+
+class EncodeStage:
+    """Runs on the worker's main thread."""
+
+    def __init__(self, encoder: LatentEncoder, board: Board) -> None:
+        self._encoder = encoder
+        self._board = board
+        self._samples = 0
+        self._seconds = 0.0
+
+    def run(self, batch: BatchWork) -> None:
+        """Encode one batch. What can't be decoded or encoded becomes a fault of its clip."""
+        rows = self._collect(batch)
+        if not rows:
+            return
+        began = time.perf_counter()
+        outcomes = [batch.chunk.outcomes[row] for row in rows]
+        waves = [outcome.audio.wave for outcome in outcomes if outcome.audio is not None]
+        for outcome, latents in zip(outcomes, encode_fitting(self._encoder, waves), strict=True):
+            if isinstance(latents, Fault):
+                outcome.fault = latents
+            elif (fault := _fault_of(latents)) is not None:
+                outcome.fault = fault
+            else:
+                outcome.latents = latents
+            if outcome.audio is not None:
+                outcome.audio = outcome.audio.without_wave()
+        self._count(sum(len(wave) for wave in waves), time.perf_counter() - began)
+
+    def rest_seconds(self, batch: BatchWork) -> float:
+        """Estimated seconds to encode the chunk from this batch on."""
+        samples = batch.chunk.clips.column("num_samples").to_numpy()[batch.rows[0] :].sum()
+        rate = self._samples / self._seconds if self._seconds else math.inf
+        return float(samples) / rate
+
+    def _collect(self, batch: BatchWork) -> list[int]:
+        """Wait for the batch's audio; rows that have some."""
+        began = time.perf_counter()
+        good: list[int] = []
+        for row, future in zip(batch.rows, batch.audio, strict=True):
+            audio = future.result()
+            if isinstance(audio, Fault):
+                batch.chunk.outcomes[row].fault = audio
+            else:
+                batch.chunk.outcomes[row].audio = audio
+                good.append(row)
+        batch.audio.clear()
+        self._board.add("wait", time.perf_counter() - began)
+        return good
+
+    def _count(self, samples: int, seconds: float) -> None:
+        self._samples += samples
+        self._seconds += seconds
+        self._board.add("encode", seconds)
+        self._board.add("encoded_batches", 1)
+
+
+def _fault_of(latents: Latents) -> Fault | None:
+    """NaN, infinite, or beyond what float16 holds: never stored."""
+    if not math.isfinite(latents.peak):
+        return Fault(Stage.ENCODE, FaultCode.LATENT_NOT_FINITE, "the VAE made NaN or infinite latents of it")
+    if latents.peak > FLOAT16_MAX:
+        return Fault(Stage.ENCODE, FaultCode.LATENT_OVERFLOW, f"a latent of {latents.peak:g} is beyond float16's 65504")
+    return None

@@ -1,0 +1,158 @@
+"""Decode threads that run ahead of the encoder, over chunk borders, within a byte budget.
+
+A feeder thread takes tasks from the inbox, reserves bytes for one encode batch at a time and hands its clips to the
+decode threads; batches come out in order, so the encoder waits for the oldest clip only. The budget counts a clip's
+waveform at the encoder's rate plus what its decoding needs for a moment (the samples as stored).
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import msgspec
+
+from ...core.errors import ClipFault, Fault, FaultCode, Stage
+from ..audio.decode import DecodedAudio
+from ..plan.plan import Plan
+from .board import Board
+from .budget import ByteBudget
+from .messages import FromWorker, HandedBack, Taken, Task
+from .work import BatchWork, ChunkWork
+
+CHUNKS_AHEAD = 2
+"""Chunks begun and not yet encoded: the one on the encoder and the one being decoded behind it."""
+
+Decode = Callable[[ChunkWork, int], DecodedAudio]
+"""Decodes one clip (row of the chunk). Raises ClipFault."""
+
+
+class Prefetcher:
+    """Decoded encode batches, in plan order. ``next`` is for one consumer, which calls ``done`` after each."""
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        decode: Decode,
+        inbox: "queue.Queue[bytes | None]",
+        send: Callable[[FromWorker], None],
+        board: Board,
+        num_threads: int,
+        budget: ByteBudget,
+    ) -> None:
+        self._plan, self._decode, self._inbox, self._send = plan, decode, inbox, send
+        self._board, self._budget = board, budget
+        self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="decode", initializer=self._name_slot)
+        self._slot = threading.local()
+        self._slots = iter(range(num_threads))
+        self._lock = threading.Lock()
+        self._ahead = threading.Semaphore(CHUNKS_AHEAD)
+        self._ready: queue.Queue[BatchWork | None] = queue.Queue()
+        self._begun: dict[int, None] = {}
+        self._error: BaseException | None = None
+        self.ended = False
+        """The inbox gave its None; all batches are out."""
+        self.draining = threading.Event()
+
+    def start(self) -> None:
+        """Begin to take tasks."""
+        threading.Thread(target=self._feed, name="feeder", daemon=True).start()
+
+    def next(self) -> BatchWork | None:
+        """The next batch; None when woken by ``drain``, or when ``ended``. Raises what broke the feeder."""
+        batch = self._ready.get()
+        if batch is None and self._error is not None:
+            raise self._error
+        return batch
+
+    def done(self, batch: BatchWork) -> None:
+        """The batch is encoded: its waveforms are no longer held."""
+        self._budget.release(batch.reserved)
+        if batch.last:
+            del self._begun[batch.chunk.chunk_id]
+            self._ahead.release()
+
+    def drain(self) -> None:
+        """Take no more tasks, and wake the consumer."""
+        self.draining.set()
+        self._ready.put(None)
+
+    def begun(self) -> tuple[int, ...]:
+        """Chunks that were begun and not encoded to their end."""
+        return tuple(self._begun)
+
+    # ---- the feeder thread
+
+    def _feed(self) -> None:
+        try:
+            while (raw := self._inbox.get()) is not None:
+                self._begin(msgspec.msgpack.decode(raw, type=Task))
+        except BaseException as error:  # the worker's main thread raises it again
+            self._error = error
+        self.ended = True
+        self._ready.put(None)
+
+    def _begin(self, task: Task) -> None:
+        self._ahead.acquire()
+        if self.draining.is_set():
+            self._send(HandedBack(task.chunk_id))
+            self._ahead.release()
+            return
+        self._begun[task.chunk_id] = None
+        self._send(Taken(task.chunk_id))
+        chunk = ChunkWork(task, self._plan.chunk(task.chunk_id))
+        for excluded in task.excluded:
+            fault = Fault(Stage.DECODE, FaultCode(excluded.code), excluded.message)
+            chunk.outcomes[excluded.position].fault = fault
+        early = self._decode_singly(chunk)
+        batches = list(chunk.batches())
+        sizes = self._plan.decoded_bytes(chunk.clips)
+        for rows in batches:
+            reserved = int(sizes[rows.start : rows.stop].sum())
+            self._budget.reserve(reserved)
+            audio = [early.get(row) or self._submit(chunk, row) for row in rows]
+            self._ready.put(BatchWork(chunk, rows, audio, reserved, last=rows is batches[-1]))
+
+    def _decode_singly(self, chunk: ChunkWork) -> dict[int, Future[DecodedAudio | Fault]]:
+        """Suspects of a crash: one at a time, with nothing else in flight, so that the next crash names one."""
+        if not chunk.task.singly:
+            return {}
+        for barrier in [self._pool.submit(time.sleep, 0) for _ in range(self._pool._max_workers)]:
+            barrier.result()
+        early: dict[int, Future[DecodedAudio | Fault]] = {}
+        for row in chunk.task.singly:
+            early[row] = self._submit(chunk, row)
+            early[row].result()
+        return early
+
+    def _submit(self, chunk: ChunkWork, row: int) -> Future[DecodedAudio | Fault]:
+        fault = chunk.outcomes[row].fault
+        if fault is not None:
+            known: Future[DecodedAudio | Fault] = Future()
+            known.set_result(fault)
+            return known
+        return self._pool.submit(self._decode_one, chunk, row)
+
+    # ---- the decode threads
+
+    def _name_slot(self) -> None:
+        with self._lock:
+            self._slot.number = next(self._slots)
+
+    def _decode_one(self, chunk: ChunkWork, row: int) -> DecodedAudio | Fault:
+        slot: int = self._slot.number
+        self._board.begin(slot, chunk.chunk_id, row)
+        began = time.perf_counter()
+        try:
+            return self._decode(chunk, row)
+        except ClipFault as error:
+            return error.fault
+        except Exception as error:  # one bad clip costs one row, whatever a decoder raises
+            return Fault(Stage.DECODE, FaultCode.UNREADABLE, f"{type(error).__name__}: {error}")
+        finally:
+            with self._lock:
+                self._board.add("decode", time.perf_counter() - began)
+                self._board.add("decoded_clips", 1)
+            self._board.end(slot)

@@ -1,0 +1,63 @@
+"""What the stages of a worker hand to each other: a chunk under way, and one encode batch of it."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from ...core.errors import Fault
+from ..audio.decode import DecodedAudio
+from ..encode.protocol import Latents
+from .messages import Task
+
+
+@dataclass(slots=True)
+class ClipOutcome:
+    """What has become of one clip so far: a fault, or audio facts and latents."""
+
+    fault: Fault | None = None
+    audio: DecodedAudio | None = None
+    """Its waveform is dropped once it is encoded."""
+    latents: Latents | None = None
+
+
+@dataclass(slots=True)
+class ChunkWork:
+    """A chunk under way in a worker."""
+
+    task: Task
+    clips: pa.RecordBatch
+    """The plan's record batch: one row a clip, column ``batch`` the encode batch."""
+    outcomes: list[ClipOutcome] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outcomes = [ClipOutcome() for _ in range(self.clips.num_rows)]
+
+    @property
+    def chunk_id(self) -> int:
+        return self.task.chunk_id
+
+    def batches(self) -> Iterator[range]:
+        """Rows of each encode batch, in order."""
+        numbers = self.clips.column("batch").to_numpy()
+        borders = np.flatnonzero(np.diff(numbers)) + 1
+        starts = [0, *borders.tolist(), len(numbers)]
+        for start, stop in itertools.pairwise(starts):
+            yield range(start, stop)
+
+
+@dataclass(slots=True)
+class BatchWork:
+    """One encode batch whose clips are being decoded."""
+
+    chunk: ChunkWork
+    rows: Sequence[int]
+    audio: list[Future[DecodedAudio | Fault]]
+    """One per row."""
+    reserved: int
+    """Bytes of the budget that its waveforms hold until it is encoded."""
+    last: bool
+    """It is its chunk's last batch."""

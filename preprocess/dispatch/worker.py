@@ -1,0 +1,130 @@
+"""The worker process: one device, three overlapping stages.
+
+    decode threads (prefetch.py)  ──►  encode, on the main thread  ──►  write thread (write_stage.py)
+
+torch and the encoder are imported and loaded here, never in the parent. Ends with exit code 0 after all it was given is
+committed and its shard closed; with 1 after a ``Failed`` message; at once when its parent is gone.
+"""
+
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...core.errors import DiskError, PrepError
+from ...core.paths import OutputPaths
+from ..config import RunConfig
+from ..encode.protocol import DeviceKind, EncoderInfo
+from . import guard
+from .board import Board
+from .messages import Failed, Finished, FromWorker, HandedBack, Ready, clipped, encode
+
+if TYPE_CHECKING:
+    from .encode_stage import EncodeStage
+    from .prefetch import Prefetcher
+    from .write_stage import WriteStage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerOrders:
+    """All that one worker incarnation is told at its start."""
+
+    rank: int
+    run_id: str
+    """Unique to this incarnation: names its journal and its open shards."""
+    config: RunConfig
+    info: EncoderInfo
+    device_kind: DeviceKind
+    device_name: str
+    output_dir: str
+    fingerprint: str
+    board_path: str
+    decode_threads: int
+    drain_s: float
+
+
+def worker_main(orders: WorkerOrders, inbox: Any, outbox: Connection, lifeline: Connection, parent_pid: int) -> None:
+    """Entry of the process. ``inbox`` is a spawn Queue of encoded ``Task``s, None at the end."""
+    guard.die_with_parent(parent_pid)
+    guard.obey_parent_only()
+    paths = OutputPaths(Path(orders.output_dir))
+    guard.dump_stacks_into(paths.work / f"stacks-r{orders.rank}-{orders.run_id}.txt")
+    worker = Worker(orders, paths, inbox, outbox)
+    guard.watch_lifeline(lifeline, worker.drain)
+    sys.exit(worker.run())
+
+
+class Worker:
+    """The stages of one worker and the order in which they end."""
+
+    def __init__(self, orders: WorkerOrders, paths: OutputPaths, inbox: Any, outbox: Connection) -> None:
+        self._orders, self._paths, self._inbox, self._outbox = orders, paths, inbox, outbox
+        self._board = Board(Path(orders.board_path), orders.decode_threads)
+        self._send_lock = threading.Lock()
+        self._draining = threading.Event()
+        self._prefetcher: Prefetcher | None = None
+
+    def run(self) -> int:
+        """The process' exit code."""
+        kind = "start"
+        try:
+            prefetcher, encode_stage, write_stage = self._load()
+            kind = "bug"
+            self._work(prefetcher, encode_stage, write_stage)
+        except DiskError as error:
+            self._send(Failed("disk", clipped(str(error))))
+            return 1
+        except PrepError as error:
+            self._send(Failed(kind, clipped(str(error))))
+            return 1
+        except Exception:
+            self._send(Failed(kind, clipped(traceback.format_exc())))
+            return 1
+        self._send(Finished())
+        return 0
+
+    def drain(self) -> None:
+        """Called on the lifeline's thread: stop after the chunk on the encoder."""
+        self._draining.set()
+        if self._prefetcher is not None:
+            self._prefetcher.drain()
+
+    def _send(self, message: FromWorker) -> None:
+        with self._send_lock:
+            self._outbox.send_bytes(encode(message))
+
+    def _load(self) -> "tuple[Prefetcher, EncodeStage, WriteStage]":
+        began = time.monotonic()
+        from .load import load_stages
+
+        stages = load_stages(self._orders, self._paths, self._inbox, self._board, self._send)
+        self._prefetcher = stages[0]
+        if self._draining.is_set():
+            stages[0].drain()
+        self._board.ready()
+        self._send(Ready(self._orders.device_name, time.monotonic() - began))
+        return stages
+
+    def _work(self, prefetcher: "Prefetcher", encode_stage: "EncodeStage", write_stage: "WriteStage") -> None:
+        prefetcher.start()
+        on_encoder = False  # a chunk is partly encoded
+        while on_encoder or not self._draining.is_set():
+            batch = prefetcher.next()
+            if batch is None:
+                if prefetcher.ended:
+                    break
+                continue
+            if self._draining.is_set() and (not on_encoder or encode_stage.rest_seconds(batch) > self._orders.drain_s):
+                break
+            encode_stage.run(batch)
+            prefetcher.done(batch)
+            on_encoder = not batch.last
+            if batch.last:
+                write_stage.put(batch.chunk)
+        for chunk_id in prefetcher.begun():
+            self._send(HandedBack(chunk_id))
+        write_stage.close()
