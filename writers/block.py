@@ -6,6 +6,7 @@ byte what ``RecordBatchStreamWriter`` writes (a test compares). Making the bytes
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import xxhash
@@ -75,6 +76,15 @@ def decode_block(data: pa.Buffer | memoryview | bytes) -> tuple[pa.RecordBatch, 
 def hash_bytes(data: pa.Buffer | memoryview | bytes) -> str:
     """xxh3-128, 32 hexadecimal digits."""
     return xxhash.xxh3_128_hexdigest(data)
+
+
+def hash_file(path: Path) -> str:
+    """xxh3-128 of a whole file, 32 hexadecimal digits."""
+    state = xxhash.xxh3_128()
+    with open(path, "rb") as file:
+        while data := file.read(1 << 22):
+            state.update(data)
+    return state.hexdigest()
 
 
 def _to_arrow(metadata: BlockMetadata) -> dict[str, str]:

@@ -101,11 +101,17 @@ class ShardWriter:
         self._broken = False
         return record
 
-    def close(self) -> None:
-        """Close the open shard, if there is one, and the journal. Raises DiskError if the disk refuses."""
+    def close_shard(self) -> None:
+        """Close the open shard, if there is one; the next block begins a new one. Raises DiskError."""
         self._refuse_if_broken()
         self._broken = True
         self._close_shard()
+        self._broken = False
+
+    def close(self) -> None:
+        """Close the open shard, if there is one, and the journal. Raises DiskError if the disk refuses."""
+        self.close_shard()
+        self._broken = True
         self._release()
 
     def abandon(self) -> None:
