@@ -32,13 +32,18 @@ _SILENCE_INSIDE = 0.05
 
 
 def random_score(
-    rng: np.random.Generator, language: Language, *, seconds: float, compass: tuple[int, int] = (55, 74)
+    rng: np.random.Generator,
+    language: Language,
+    *,
+    seconds: float,
+    compass: tuple[int, int] = (55, 74),
+    bpm: int | None = None,
 ) -> SungScore:
-    """A score of ``seconds`` (to half a 64th note) within the MIDI pitches of ``compass``.
+    """A score of ``seconds`` (to half a 64th note, one 32nd at least) within the MIDI pitches of ``compass``.
 
-    Lines of lyric are sung in random order with a breath before each; 0.3 s or less has one word at most.
+    Lines of lyric are sung in random order, most with a breath before. ``bpm`` is drawn from 60 to 164 if not given.
     """
-    bpm = int(rng.integers(60, 165))
+    bpm = bpm or int(rng.integers(60, 165))
     units = max(2, round(seconds * bpm / 60 * UNITS_PER_QUARTER))
     draft = _Draft(rng=rng, units_left=units, melody=_Melody.random(rng, compass))
     while draft.units_left:
@@ -83,12 +88,12 @@ class _Draft:
 
     def add_line(self, line: tuple[str, ...]) -> None:
         if self.units_left > UNITS_PER_QUARTER and self.rng.uniform() < 0.85:
-            self._add_rest(BREATH)
+            self._add_rest(BREATH, self.units_left // 2)  # or a short score would be all breath, and have no lyric
         for word in line:
             if self.units_left:
                 self._add_word(word)
             if self.units_left and self.rng.uniform() < _SILENCE_INSIDE:
-                self._add_rest(SILENCE)
+                self._add_rest(SILENCE, self.units_left)
 
     def score(self, bpm: int) -> SungScore:
         return SungScore(
@@ -105,9 +110,9 @@ class _Draft:
         while self.units_left and self.rng.uniform() < _MELISMA:
             self._add_note(self.melody.next_pitch(), _LIKING)
 
-    def _add_rest(self, word: str) -> None:
+    def _add_rest(self, word: str, longest: int) -> None:
         self.words.append(word)
-        self._add_note(0, _REST_LIKING)
+        self._add_note(0, np.where(_LENGTHS <= longest, _REST_LIKING, 0.0))
 
     def _add_note(self, pitch: int, liking: np.ndarray) -> None:
         rest = self.units_left - _LENGTHS

@@ -28,6 +28,7 @@ def test_every_score_is_consistent(seed: int, language: Language, seconds: float
     assert all(pitch == 0 or 50 <= pitch <= 70 for pitch in score.pitch)
     assert 1 <= score.bpm <= 255
     assert all(score.word)
+    assert any(score.pitch)
 
 
 @given(st.integers(0, 2**32), _LANGUAGES, st.floats(0.1, 20.0))
