@@ -75,11 +75,6 @@ class JournalFile:
     def blocks(self) -> tuple[BlockRecord, ...]:
         return tuple(record for record in self.records if isinstance(record, BlockRecord))
 
-    @property
-    def chunks(self) -> frozenset[int]:
-        """Chunks that it committed; what a dead worker's chunk is looked up in before it is given to another one."""
-        return frozenset(block.chunk for block in self.blocks)
-
 
 def read_journal(path: Path) -> JournalFile:
     """Read one journal; lines that are torn or damaged are left out and counted. Raises OSError if it can't be read."""
@@ -95,3 +90,22 @@ def read_journal(path: Path) -> JournalFile:
         torn_tail=bool(tail) and last is None,
         damaged_lines=decoded.count(None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedChunk:
+    """A chunk that is on disk."""
+
+    chunk_id: int
+    num_rows: int
+    num_skipped: int
+
+
+def committed_chunks(path: Path) -> tuple[CommittedChunk, ...]:
+    """What the incarnation that wrote the journal ``path`` has committed; nothing if it never came to write one.
+
+    A dead worker's chunks are looked up here before they are given to another one: so no chunk is committed twice.
+    """
+    if not path.exists():
+        return ()
+    return tuple(CommittedChunk(block.chunk, block.rows, len(block.skipped)) for block in read_journal(path).blocks)
