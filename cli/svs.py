@@ -1,0 +1,111 @@
+"""``prep svs``: the main job. Options become settings of the configuration, so that both obey the same rules."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ..preprocess.config import RunConfig
+from ..preprocess.config_file import load_config, resolved_yaml
+from ..preprocess.run import plan_only, run
+from .bill import bill_text
+from .progress import progress
+from .summary import summary_text
+
+
+class GpuCount(click.ParamType[int | str]):
+    """A number of GPUs, or ``all``."""
+
+    name = "N|all"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        text = str(value)
+        if text == "all":
+            return text
+        if text.isdecimal() and int(text) > 0:
+            return int(text)
+        return self.fail(f"{text!r} is neither a number of GPUs from 1 on nor 'all'", param, ctx)
+
+
+@click.command()
+@click.option(
+    "--config",
+    "config_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Configuration; prep.yaml by default. An upstream svs_preprocess.yaml works, too.",
+)
+@click.option("--gpus", type=GpuCount(), help="GPUs to use; all visible ones by default.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), help="The CPU is used only if asked for.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Workers on the CPU; its cores by default.")
+@click.option("--out", metavar="DIR", help="Output folder, in place of the configuration's output_dir.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting: encoder.name=tiny.")
+@click.option("--dry-run", is_flag=True, help="Plan, print the bill, and write nothing but the plan.")
+@click.option("--overwrite", is_flag=True, help="Replace what an earlier run wrote to the output folder.")
+@click.option("--max-skip-rate", type=click.FloatRange(0, 1), metavar="X", help="Exit with 4 if more is skipped.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary, or the bill, as JSON for programs.")
+def svs(
+    config_path: Path | None,
+    gpus: int | str | None,
+    device: str | None,
+    workers: int | None,
+    out: str | None,
+    overrides: tuple[str, ...],
+    dry_run: bool,
+    overwrite: bool,
+    max_skip_rate: float | None,
+    as_json: bool,
+) -> None:
+    """Turn corpora into shards of latents, on every GPU.
+
+    Stopped or killed, the same command goes on where it stopped, with another number of GPUs if you like.
+    """
+    options = (
+        *device_overrides(gpus, device, workers),
+        *as_overrides(output_dir=out, max_skip_rate=max_skip_rate),
+    )
+    loaded = load_config(config_path, (*overrides, *options))
+    for note in loaded.notes:
+        click.echo(f"prep: warning: {note}", err=True)
+    if dry_run:
+        _dry_run(loaded.config, as_json)
+    else:
+        _run(loaded.config, overwrite, as_json)
+
+
+def as_overrides(**settings: object) -> tuple[str, ...]:
+    """``key=value`` overrides of the settings that are not None; JSON is YAML with every string in quotes."""
+    return tuple(
+        f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in settings.items() if value is not None
+    )
+
+
+def device_overrides(gpus: int | str | None, device: str | None, workers: int | None) -> tuple[str, ...]:
+    """The overrides of --gpus, --device and --workers; they win over a configuration for the other device.
+
+    Raises click.UsageError for options that contradict each other.
+    """
+    if gpus is not None and device == "cpu":
+        raise click.UsageError("--gpus and --device cpu contradict each other")
+    if workers is not None and (gpus is not None or device == "cuda"):
+        raise click.UsageError("--workers counts workers on the CPU; each GPU has one (add --device cpu, or drop it)")
+    if gpus is not None:
+        return as_overrides(device="cuda", gpus=gpus)
+    forget_gpus = ("gpus=null",) if device == "cpu" else ()
+    return as_overrides(device=device, workers=workers) + forget_gpus
+
+
+def _dry_run(config: RunConfig, as_json: bool) -> None:
+    with progress() as on_event:
+        bill = plan_only(config, on_event)
+    if as_json:
+        click.echo(json.dumps(asdict(bill), ensure_ascii=False, indent=2))
+    else:
+        click.echo(f"{resolved_yaml(config)}\n{bill_text(bill)}")
+
+
+def _run(config: RunConfig, overwrite: bool, as_json: bool) -> None:
+    with progress() as on_event:
+        summary = run(config, on_event, overwrite=overwrite)
+    click.echo(json.dumps(asdict(summary), ensure_ascii=False, indent=2) if as_json else summary_text(summary))

@@ -1,0 +1,84 @@
+"""Latents of a row back to sound, with the decoder of the VAE that made them. Listening is the quickest check there is.
+
+Which VAE that was stands in the dataset's provenance.json. A checkpoint whose weights have changed since would give
+noise that looks like a broken dataset, so its hash is compared first.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from ..core.errors import CheckpointError, OutputError, UsageError
+from ..core.paths import OutputPaths
+from .config import EncoderSettings
+from .encode.registry import build, describe
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A mono waveform."""
+
+    samples: npt.NDArray[np.float32]
+    """[S]"""
+    sample_rate: int
+    """Hz"""
+
+
+@dataclass(frozen=True, slots=True)
+class UsedEncoder:
+    """The encoder of a finished dataset."""
+
+    settings: EncoderSettings
+    weights_hash: str
+
+
+def used_encoder(folder: Path) -> UsedEncoder:
+    """Read off ``folder``'s provenance.json. Raises OutputError if it is missing or broken."""
+    path = OutputPaths(folder).provenance
+    try:
+        provenance: Any = json.loads(path.read_bytes())
+        settings = EncoderSettings.model_validate_json(json.dumps(provenance["config"]["encoder"]))
+        return UsedEncoder(settings, str(provenance["encoder"]["weights_hash"]))
+    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        raise OutputError(
+            f"{path} cannot be read: {error}",
+            why="it says which VAE the latents are of",
+            fix="let the `prep svs` command that made the dataset finish",
+        ) from error
+
+
+def decode_frames(frames_FD: npt.NDArray[np.float16], used: UsedEncoder, checkpoint: Path | None = None) -> Sound:
+    """Decode latent frames [F, D] on the CPU, in float32; ``checkpoint`` is where the VAE's folder lies today.
+
+    Raises:
+        CheckpointError: the folder is missing or broken, or holds other weights than those that made the latents.
+        UsageError: the encoder has no decoder (dummy), or is bundled and ``checkpoint`` was given.
+    """
+    changes = {"precision": "float32"} | ({"path": checkpoint} if checkpoint else {})
+    if checkpoint and used.settings.name != "voxcpm":
+        raise UsageError(f"the encoder {used.settings.name} is bundled: it has no checkpoint folder")
+    settings = used.settings.model_copy(update=changes)
+    info = describe(settings, "cpu")
+    if info.weights_hash != used.weights_hash:
+        raise CheckpointError(
+            f"{info.checkpoint} holds other weights ({info.weights_hash}) than the dataset was made with "
+            f"({used.weights_hash})",
+            why="another VAE's decoder makes noise of these latents",
+            fix="name the folder of the checkpoint that was used with --encoder-path",
+        )
+    return Sound(*build(settings, info, "cpu").decode(frames_FD))
+
+
+def save_wav(path: Path, sound: Sound) -> None:
+    """Write 16-bit PCM. Raises OutputError if the file can't be written."""
+    import soundfile
+
+    try:
+        soundfile.write(str(path), sound.samples, sound.sample_rate, format="WAV", subtype="PCM_16")
+    except (OSError, soundfile.LibsndfileError) as error:
+        raise OutputError(f"{path} cannot be written: {error}") from error
