@@ -143,6 +143,8 @@ class FaultCode(StrEnum):
     """an index outside the words, or falling"""
     UNEQUAL_LISTS = "unequal_lists"
     """pitch, note and pitch2word (or a duration list) differ in length from what they describe"""
+    BAD_DURATION = "bad_duration"
+    """an entry of word_dur or pitch_dur that is negative, not finite or not a number"""
     PARTIAL_SCORE = "partial_score"
     """some but not all of pitch, note, pitch2word"""
     WORD_WITHOUT_NOTE = "word_without_note"
