@@ -1,0 +1,78 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from latentprep.core.errors import CheckpointError, OutputError, UsageError
+from latentprep.preprocess.config import EncoderSettings
+from latentprep.preprocess.decode_row import Sound, UsedEncoder, decode_frames, save_wav, used_encoder
+from latentprep.preprocess.encode.registry import describe
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def golden_encoder(**changes: Any) -> UsedEncoder:
+    settings = EncoderSettings(name="voxcpm", path=GOLDEN / "checkpoint")
+    return UsedEncoder(**{"settings": settings, "weights_hash": describe(settings, "cpu").weights_hash, **changes})
+
+
+def test_the_encoder_is_read_off_the_provenance(tmp_path: Path):
+    settings = {"name": "voxcpm", "path": "checkpoints/VAE", "precision": "bf16"}
+    provenance = {"config": {"encoder": settings}, "encoder": {"weights_hash": "abc"}}
+    (tmp_path / "provenance.json").write_text(json.dumps(provenance))
+
+    assert UsedEncoder(EncoderSettings.model_validate_json(json.dumps(settings)), "abc") == used_encoder(tmp_path)
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", '{"config": {}}', '{"config": {"encoder": {"name": "x"}}}'])
+def test_a_missing_or_broken_provenance_is_named(tmp_path: Path, content: str | None):
+    if content is not None:
+        (tmp_path / "provenance.json").write_text(content)
+
+    with pytest.raises(OutputError, match=r"provenance\.json cannot be read"):
+        used_encoder(tmp_path)
+
+
+def test_latents_come_back_as_the_sound_that_the_decoder_makes():
+    """The decoder writes at its own rate, which is not the encoder's."""
+    golden = np.load(GOLDEN / "vae" / "v2.npz")
+    frames_FD = golden["latents"].reshape(64, -1).T.astype(np.float16)
+    sound = decode_frames(frames_FD, golden_encoder())
+
+    assert 48_000 == sound.sample_rate
+    np.testing.assert_allclose(golden["decoded"].ravel(), sound.samples, atol=2e-2)
+
+
+def test_a_moved_checkpoint_is_found_where_the_user_says(tmp_path: Path):
+    used = golden_encoder(settings=EncoderSettings(name="voxcpm", path=tmp_path / "gone"))
+
+    with pytest.raises(CheckpointError):
+        decode_frames(np.zeros((4, 64), np.float16), used)
+    assert 4 * 1920 == len(decode_frames(np.zeros((4, 64), np.float16), used, GOLDEN / "checkpoint").samples)
+
+
+def test_other_weights_are_refused():
+    """Their decoder makes noise of these latents, and one would look for the error in the dataset."""
+    with pytest.raises(CheckpointError, match="holds other weights"):
+        decode_frames(np.zeros((4, 64), np.float16), golden_encoder(weights_hash="another"))
+
+
+def test_a_bundled_encoder_has_no_folder():
+    with pytest.raises(UsageError, match="the encoder dummy is bundled"):
+        decode_frames(np.zeros((4, 64), np.float16), UsedEncoder(EncoderSettings(name="dummy"), ""), GOLDEN)
+
+
+def test_a_wav_holds_the_samples(tmp_path: Path):
+    samples = np.sin(np.arange(480, dtype=np.float32) / 10) / 2
+    save_wav(tmp_path / "a.wav", Sound(samples, 48_000))
+
+    read, sample_rate = soundfile.read(tmp_path / "a.wav", dtype="float32")
+    assert 48_000 == sample_rate
+    np.testing.assert_allclose(samples, read, atol=1 / 32_000)
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_the_files_name(tmp_path: Path):
+    with pytest.raises(OutputError, match=r"nowhere/a\.wav cannot be written"):
+        save_wav(tmp_path / "nowhere" / "a.wav", Sound(np.zeros(4, np.float32), 48_000))
