@@ -1,7 +1,7 @@
 """Progress of a run on stderr: one tqdm bar on a terminal, a plain line every 30 s elsewhere (log files of a cluster).
 
 Both are sinks of the same typed events and write the same text (cli/tally.py); they differ only in how it reaches the
-stream. Chunks commit about once a minute and worker, so redrawing costs nothing worth counting.
+stream.
 """
 
 import sys
@@ -27,6 +27,9 @@ from .tally import Tally
 
 LINE_INTERVAL_S = 30.0
 """Often enough to see that a run lives, seldom enough for a log of a week (20,000 lines)."""
+
+REDRAW_INTERVAL_S = 0.1
+"""Small chunks commit hundreds of times a second; a redraw of 16 worker lines takes about a millisecond."""
 
 MAX_WORKER_LINES = 16
 """Lines below the bar: a terminal of 24 lines must not scroll with every redraw."""
@@ -119,8 +122,9 @@ class BarProgress:
     """One bar in audio seconds, a short line a worker below it; announcements scroll above."""
 
     def __init__(self, stream: TextIO, *, now: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
+        self._stream, self._now = stream, now
         self._tally = Tally(now)
+        self._last_redraw = -REDRAW_INTERVAL_S
         self._bar = self._text_line(0)
         self._worker_lines: dict[int, tqdm] = {}
 
@@ -135,7 +139,7 @@ class BarProgress:
                 self._bar.set_description_str(f"scanned {done:,} of {total:,} audio files")
             case PlanReady():
                 self._start_bar(event)
-            case _:
+            case _ if self._now() - self._last_redraw >= REDRAW_INTERVAL_S:
                 self._redraw()
 
     def _text_line(self, position: int) -> tqdm:
@@ -158,6 +162,7 @@ class BarProgress:
     def _redraw(self) -> None:
         if self._bar.total is None:
             return
+        self._last_redraw = self._now()
         for rank in sorted(self._tally.workers)[:MAX_WORKER_LINES]:
             if rank not in self._worker_lines:
                 self._worker_lines[rank] = self._text_line(1 + len(self._worker_lines))
@@ -169,6 +174,7 @@ class BarProgress:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self._redraw()
         for line in self._worker_lines.values():
             line.close()
         self._bar.close()

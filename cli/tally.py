@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..preprocess.events import ChunkDone, Event, PlanReady, ShardClosed, StageSeconds, WorkerReady
-from .quantities import clock, duration, rate, times_real_time
+from .quantities import clock, count, duration, rate, times_real_time
 
 WAITING_SHARE = 0.25
 """An encoder idle for more than this share of its time is starved: decoding limits the run."""
@@ -113,4 +113,4 @@ class Tally:
         worker = self.workers[rank]
         speed = times_real_time(worker.encoded_seconds, self.now() - worker.ready_at) if worker.num_chunks else None
         limit = f", limit: {bottleneck(worker.stages)}" if worker.stages else ""
-        return f"worker {rank} {worker.device}: {worker.num_chunks:,} chunks, {rate(speed)} x{limit}"
+        return f"worker {rank} {worker.device}: {count(worker.num_chunks, 'chunk')}, {rate(speed)} x{limit}"

@@ -98,5 +98,5 @@ def test_the_bar_starts_where_the_earlier_run_ended():
     assert " 50 %|" in shown
     assert " 75 %|" in shown
     assert "45.0 min of 1.0 h, 90.0 x real time, 1.00 rows/s, ETA 0:00:10" in shown
-    assert "worker 0 cuda:0 H200: 1 chunks, 90.0 x" in shown
+    assert "worker 0 cuda:0 H200: 1 chunk, 90.0 x" in shown
     assert "warning: slow disk" in shown

@@ -67,5 +67,5 @@ def test_the_line_of_a_worker_says_what_it_did():
     tally.add(chunk_done(audio_seconds=100))
     tally.add(StageSeconds(rank=0, encode=1.0, wait=1.0))
 
-    assert "worker 0 cpu: 1 chunks, 50.0 x, limit: decode" == tally.worker_line(0)
+    assert "worker 0 cpu: 1 chunk, 50.0 x, limit: decode" == tally.worker_line(0)
     assert tally.line().endswith(", limit: decode")
