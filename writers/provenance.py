@@ -4,6 +4,7 @@ import os
 import platform
 import socket
 import subprocess
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from ..core.errors import OutputError
 from ..core.paths import OutputPaths
 from ..core.schema import FORMAT_VERSION
 from .atomic import atomic_write
+from .ledger import ClosedShard
 
 _DISTRIBUTION = "latentprep"
 _LIBRARIES = (
@@ -86,6 +88,17 @@ class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Largest relative error against strict float32 on the probe clips of this run; None if none was measured."""
 
 
+class ShardFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One shard: what it is checked against once ``.prep`` is deleted."""
+
+    name: str
+    size: int
+    """Bytes."""
+    rows: int
+    xxh3: str
+    """xxh3-128 of the whole file."""
+
+
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
     """Of the run that finished the dataset; earlier ones are in .prep/events.jsonl."""
 
@@ -116,7 +129,17 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     content_digest: str
     """The same without audio_feats."""
     timings: Timings
+    shards: tuple[ShardFacts, ...] = ()
+    """In the order of state.json; ``shard_facts`` makes them of the ledger's."""
     format_version: int = FORMAT_VERSION
+
+
+def shard_facts(shards: Iterable[ClosedShard]) -> tuple[ShardFacts, ...]:
+    """The shards of a ledger, in the order (rank, number)."""
+    ordered = sorted(shards, key=lambda shard: (shard.rank, shard.number))
+    return tuple(
+        ShardFacts(name=shard.name, size=shard.size, rows=shard.num_rows, xxh3=shard.xxh3) for shard in ordered
+    )
 
 
 def write_provenance(paths: OutputPaths, provenance: Provenance) -> None:
