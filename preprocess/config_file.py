@@ -54,7 +54,19 @@ def load_config(path: Path | None, overrides: Sequence[str] = ()) -> LoadedConfi
 def resolved_yaml(config: RunConfig) -> str:
     """The whole configuration, defaults included, as YAML that ``load_config`` reads back to an equal one."""
     tree = config.model_dump(mode="json")
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=1 << 20)
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 20)
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # PyYAML folds U+0085 and its like unless it has to escape them.
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def _read(source: Path) -> Draft:
