@@ -4,7 +4,10 @@ Nothing else in the project divides by a frame rate: a constant 25.0 that is rig
 the next one. The numbers come from the checkpoint's own configuration (see preprocess/encode).
 """
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 
 def ceil_div(numerator: int, denominator: int) -> int:
@@ -62,5 +65,13 @@ def samples_to_seconds(num_samples: int, sample_rate: int) -> float:
 
 
 def resampled_length(num_samples: int, rate_in: int, rate_out: int) -> int:
-    """Length that ``torchaudio.functional.resample`` gives: ceil(num_samples * rate_out / rate_in)."""
-    return ceil_div(num_samples * rate_out, rate_in)
+    """Length that ``torchaudio.functional.resample`` gives: ceil(num_samples * rate_out / rate_in).
+
+    It rounds the quotient to float32 first, which takes a sample off some clips (3 of 1,200 lengths of 2 to 18 s).
+    """
+    divisor = math.gcd(rate_in, rate_out)
+    orig, new = rate_in // divisor, rate_out // divisor
+    if orig == new:
+        return num_samples
+    filtered = new * (num_samples // orig + 1)
+    return min(math.ceil(np.float32(new * num_samples / orig)), filtered)

@@ -1,0 +1,50 @@
+"""Resampling: torchaudio's windowed sinc (Hann, width 6, rolloff 0.99), the kernel built once per pair of rates.
+
+Building the kernel takes longer than applying it to a clip of some seconds (48 to 16 kHz: 1,000 to 3,000 times real
+time when built per clip, 3,700 with the kernel kept). It is computed in float32, so results equal
+``torchaudio.functional.resample`` to the last bit; ``transforms.Resample`` by itself would compute it in float64.
+"""
+
+import functools
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torchaudio
+
+from ...core.errors import ClipFault, FaultCode, Stage
+
+MAX_KERNEL_VALUES = 1 << 25
+"""Size of a kernel, 134 MB. Pairs of rates of music need under 1,000,000; a rate like 44,101 Hz would need 706
+million, and as much again several times while it is built."""
+
+_WIDTH, _ROLLOFF = 6, 0.99
+
+
+def kernel_values(rate_in: int, rate_out: int) -> int:
+    """Number of values of the kernel for a pair of rates in Hz."""
+    divisor = math.gcd(rate_in, rate_out)
+    orig, new = rate_in // divisor, rate_out // divisor
+    width = math.ceil(_WIDTH * orig / (_ROLLOFF * min(orig, new)))
+    return new * (2 * width + orig)
+
+
+def resample(wave: npt.NDArray[np.float32], rate_in: int, rate_out: int) -> npt.NDArray[np.float32]:
+    """Resample a mono waveform [S]; the result has ``units.resampled_length`` samples.
+
+    Raises ClipFault(NOT_AUDIO) for a pair of rates whose kernel would not fit into memory.
+    """
+    if rate_in == rate_out:
+        return wave
+    if kernel_values(rate_in, rate_out) > MAX_KERNEL_VALUES:
+        message = f"a sample rate of {rate_in} Hz has no usable ratio to {rate_out} Hz"
+        raise ClipFault(Stage.DECODE, FaultCode.NOT_AUDIO, message)
+    with torch.inference_mode():
+        return _resampler(rate_in, rate_out)(torch.from_numpy(wave)).numpy()
+
+
+@functools.lru_cache(maxsize=32)
+def _resampler(rate_in: int, rate_out: int) -> torchaudio.transforms.Resample:
+    """Holds a kernel and no state, so threads share it."""
+    return torchaudio.transforms.Resample(rate_in, rate_out, dtype=torch.float32)
