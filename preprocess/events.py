@@ -111,21 +111,6 @@ class Notice:
     text: str
 
 
-Event = (
-    Reading
-    | CorpusRead
-    | Scanning
-    | PlanReady
-    | WorkerReady
-    | ChunkDone
-    | ShardClosed
-    | StageSeconds
-    | WorkerLost
-    | Notice
-)
-EventSink = Callable[[Event], None]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSummary:
     """What a run did. planned = written + skipped + remaining, always."""
@@ -158,3 +143,26 @@ class RunSummary:
     @property
     def num_skipped(self) -> int:
         return sum(self.skipped.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The dataset is complete and can be opened."""
+
+    summary: RunSummary
+
+
+Event = (
+    Reading
+    | CorpusRead
+    | Scanning
+    | PlanReady
+    | WorkerReady
+    | ChunkDone
+    | ShardClosed
+    | StageSeconds
+    | WorkerLost
+    | Notice
+    | Finished
+)
+EventSink = Callable[[Event], None]

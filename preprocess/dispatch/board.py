@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-COUNTERS = (
+COUNTERS: tuple[str, ...] = (
     "decode",
     "encode",
     "rows",

@@ -1,0 +1,86 @@
+"""What a worker loads at its start: torch, the encoder on its device, the tokenizer, the plan, its three stages."""
+
+import queue
+from collections.abc import Callable
+
+from ...core.paths import OutputPaths
+from ...core.units import LatentSpec
+from ...writers.records import ClosedRecord
+from ...writers.shard import ShardLimits, ShardWriter
+from ..audio.decode import DecodedAudio, decode
+from ..audio.header import AudioHeader
+from ..config import AudioSettings
+from ..encode.cpu_tuning import tune_cpu
+from ..encode.registry import build, tokenizer_folder
+from ..plan.clip_table import UNKNOWN_FRAMES
+from ..plan.plan import Plan
+from ..score.tokenizer import SvsTokenizer
+from .board import Board
+from .budget import ByteBudget
+from .encode_stage import EncodeStage
+from .messages import Closed, FromWorker
+from .prefetch import Decode, Prefetcher
+from .work import ChunkWork
+from .worker import WorkerOrders
+from .write_stage import WriteStage
+
+_CLIP_FACTS = ("audio_path", "file_size", "mtime_ns", "num_frames", "source_rate", "channels")
+
+
+def load_stages(
+    orders: WorkerOrders,
+    paths: OutputPaths,
+    inbox: "queue.Queue[bytes | None]",
+    board: Board,
+    send: Callable[[FromWorker], None],
+) -> tuple[Prefetcher, EncodeStage, WriteStage]:
+    """Load everything; nothing is started but the write thread. Raises PrepError for what the user can mend."""
+    tune_cpu()
+    config = orders.config
+    encoder = build(config.encoder, orders.info, "cpu" if orders.device_kind == "cpu" else "cuda:0")
+    tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
+    plan = Plan.open(paths.plan)
+    prefetcher = Prefetcher(
+        plan=plan,
+        decode=_decoder(config.audio, orders.info.spec),
+        inbox=inbox,
+        send=send,
+        board=board,
+        num_threads=orders.decode_threads,
+        budget=ByteBudget(config.prefetch_bytes),
+    )
+    write_stage = WriteStage(
+        writer=_shard_writer(orders, paths, send),
+        tokenizer=tokenizer,
+        info=orders.info,
+        rank=orders.rank,
+        device=orders.device_name,
+        fingerprint=orders.fingerprint,
+        board=board,
+        send=send,
+    )
+    return prefetcher, EncodeStage(encoder, board), write_stage
+
+
+def _shard_writer(orders: WorkerOrders, paths: OutputPaths, send: Callable[[FromWorker], None]) -> ShardWriter:
+    def closed(shard: ClosedRecord) -> None:
+        send(Closed(shard.name, shard.rows, shard.size))
+
+    limits = ShardLimits(max_rows=orders.config.shards.max_rows, max_bytes=orders.config.shards.max_bytes)
+    return ShardWriter(paths, orders.rank, orders.run_id, orders.fingerprint, limits, on_closed=closed)
+
+
+def _decoder(settings: AudioSettings, spec: LatentSpec) -> Decode:
+    def decode_clip(chunk: ChunkWork, row: int) -> DecodedAudio:
+        clip = {name: chunk.clips.column(name)[row].as_py() for name in _CLIP_FACTS}
+        frames = clip["num_frames"]
+        planned = AudioHeader(
+            file_size=clip["file_size"],
+            mtime_ns=clip["mtime_ns"],
+            num_frames=None if frames == UNKNOWN_FRAMES else frames,
+            sample_rate=clip["source_rate"],
+            channels=clip["channels"],
+        )
+        return decode(clip["audio_path"], spec, settings, planned)
+
+    return decode_clip

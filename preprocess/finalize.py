@@ -1,0 +1,222 @@
+"""Before and after the workers: what earlier runs committed, and what makes the shards a dataset.
+
+All numbers come from the journals, which the workers wrote block by block; no shard is read back. ``state.json`` is
+written only when nothing remains: a folder that opens is a folder that is complete.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from ..core.errors import OutputError, PrepError, TooManySkipped
+from ..core.paths import OutputPaths
+from ..core.units import samples_to_seconds
+from ..writers.card import CardFacts, write_card
+from ..writers.hf_dataset import write_hf_metadata
+from ..writers.ledger import Journal, read_journals
+from ..writers.provenance import (
+    Counts,
+    EncoderFacts,
+    Provenance,
+    Timings,
+    describe_environment,
+    shard_facts,
+    write_provenance,
+)
+from ..writers.repair import drop_hidden_blocks
+from ..writers.salvage import salvage_open_shards
+from ..writers.skipped import SkippedLine, skipped_line, write_skipped
+from . import events
+from .config import RunConfig
+from .dispatch.devices import Devices
+from .dispatched import Dispatched
+from .encode.protocol import EncoderInfo
+from .plan.identity import effective_precision
+from .plan.plan import Plan
+
+
+def recover(paths: OutputPaths, plan: Plan, tell: events.EventSink) -> Journal:
+    """Finish the open shards of earlier runs and read what is done. No worker may be running.
+
+    Raises DiskError if the disk refuses.
+    """
+    report = salvage_open_shards(paths, plan.fingerprint)
+    if report.num_shards or report.num_removed:
+        text = f"kept {report.num_blocks} blocks of {report.num_shards} shards that an earlier run left open"
+        tell(events.Notice("info", text))
+    drop_hidden_blocks(paths, plan.fingerprint)
+    journal = read_journals(paths, plan.fingerprint)
+    for shard in journal.lost:
+        tell(events.Notice("warning", f"{shard.name} is gone or cut; its {shard.rows} rows are encoded again"))
+    for name in journal.leftovers:
+        tell(events.Notice("warning", f"{name} is no shard of this run: it is left alone and not taken in"))
+    return journal
+
+
+def finalize(
+    paths: OutputPaths,
+    plan: Plan,
+    config: RunConfig,
+    info: EncoderInfo,
+    devices: Devices,
+    work: Dispatched,
+    command: Sequence[str],
+    tell: events.EventSink,
+) -> events.RunSummary:
+    """Write skipped.jsonl, the Hugging Face metadata, provenance.json and the card of a finished run.
+
+    Raises OutputError if chunks remain or there is no row, TooManySkipped beyond ``max_skip_rate``, DiskError if the
+    disk refuses.
+    """
+    journal = recover(paths, plan, tell)
+    remaining = plan.num_chunks - len(journal.done)
+    if remaining:
+        raise OutputError(
+            f"{remaining} chunks were reported done and are not in {paths.root}",
+            why="something deletes or cuts files there",
+            fix="see what else writes to that folder, then run the same command to go on",
+        )
+    skipped = write_skipped(paths, _skipped_lines(plan, journal))
+    summary = _summary(paths, plan, journal, skipped, work)
+    if not summary.written:
+        raise PrepError(
+            f"not one of {summary.planned} clips gave a row: {_by_code(skipped)}",
+            why="a dataset without rows can't be opened",
+            fix=f"see {paths.skipped} for the reason of each clip",
+        )
+    write_provenance(paths, _provenance(plan, config, info, devices, journal, summary, work, command))
+    write_card(paths, _card(plan, info, journal, summary))
+    write_hf_metadata(paths, journal.shards, plan.fingerprint, journal.digests)
+    tell(events.Finished(summary))
+    _refuse_too_many_skipped(config, summary, paths)
+    return summary
+
+
+def _skipped_lines(plan: Plan, journal: Journal) -> Iterator[SkippedLine]:
+    for clip in plan.refused():
+        yield SkippedLine(
+            dataset=clip.dataset_name,
+            item=clip.item_name,
+            path=clip.audio_path,
+            stage=clip.fault.stage,
+            code=clip.fault.code,
+            message=clip.fault.message,
+        )
+    for _, lost in journal.skipped():
+        yield skipped_line(lost)
+
+
+def _summary(
+    paths: OutputPaths, plan: Plan, journal: Journal, skipped: Counter[str], work: Dispatched
+) -> events.RunSummary:
+    planned = plan.num_clips + plan.num_refused
+    rows = plan.spec.sample_rate
+    return events.RunSummary(
+        output_dir=str(paths.root),
+        planned=planned,
+        written=journal.num_rows,
+        skipped=dict(skipped.most_common()),
+        remaining=planned - journal.num_rows - skipped.total(),
+        warnings=dict(journal.warnings),
+        audio_seconds=journal.audio_seconds,
+        encoded_seconds=samples_to_seconds(int(plan.chunk_samples[list(work.todo)].sum()), rows),
+        wall_seconds=work.wall_seconds,
+        num_chunks=plan.num_chunks,
+        num_shards=len(journal.shards),
+        num_bytes=journal.num_bytes,
+        digest=journal.digests.full_hex,
+        content_digest=journal.digests.content_hex,
+        fingerprint=plan.fingerprint,
+        stages=work.stages,
+    )
+
+
+def _provenance(
+    plan: Plan,
+    config: RunConfig,
+    info: EncoderInfo,
+    devices: Devices,
+    journal: Journal,
+    summary: events.RunSummary,
+    work: Dispatched,
+    command: Sequence[str],
+) -> Provenance:
+    totals: Counter[str] = Counter()
+    for stages in work.stages:
+        totals.update({name: getattr(stages, name) for name in ("decode", "encode", "rows", "write", "wait")})
+    return Provenance(
+        environment=describe_environment(),
+        command=tuple(command),
+        config=config.model_dump(mode="json"),
+        fingerprint=plan.fingerprint,
+        encoder=_encoder_facts(plan, config, info, devices),
+        devices=devices.names,
+        counts=Counts(
+            planned=summary.planned,
+            written=summary.written,
+            skipped=dict(summary.skipped),
+            remaining=summary.remaining,
+            warnings=dict(summary.warnings),
+            audio_seconds=summary.audio_seconds,
+            chunks=summary.num_chunks,
+            shards=summary.num_shards,
+            bytes=summary.num_bytes,
+        ),
+        digest=summary.digest,
+        content_digest=summary.content_digest,
+        timings=Timings(
+            started=work.started.isoformat(timespec="seconds"),
+            finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            wall_seconds=round(work.wall_seconds, 3),
+            encoded_seconds=summary.encoded_seconds,
+            stage_seconds={name: round(seconds, 3) for name, seconds in totals.items()},
+        ),
+        shards=shard_facts(journal.shards),
+    )
+
+
+def _encoder_facts(plan: Plan, config: RunConfig, info: EncoderInfo, devices: Devices) -> EncoderFacts:
+    return EncoderFacts(
+        name=info.name,
+        checkpoint=info.checkpoint,
+        weights_hash=info.weights_hash,
+        tokenizer_hash=str(plan.identity.values["tokenizer"]),
+        sample_rate=info.spec.sample_rate,
+        hop_length=info.spec.hop_length,
+        patch_size=info.spec.patch_size,
+        latent_dim=info.spec.latent_dim,
+        precision=effective_precision(config, devices.kind),
+    )
+
+
+def _card(plan: Plan, info: EncoderInfo, journal: Journal, summary: events.RunSummary) -> CardFacts:
+    corpora: Counter[str] = Counter()
+    for chunk, block in journal.done.items():
+        corpora[plan.chunk_dataset[chunk]] += block.record.rows
+    return CardFacts(
+        corpora=corpora,
+        audio_seconds=summary.audio_seconds,
+        num_shards=summary.num_shards,
+        num_bytes=summary.num_bytes,
+        skipped=summary.skipped,
+        warnings=summary.warnings,
+        digests=journal.digests,
+        encoder=f"{info.name}, weights {info.weights_hash}",
+        spec=info.spec,
+        tool_version=describe_environment().tool_version,
+    )
+
+
+def _refuse_too_many_skipped(config: RunConfig, summary: events.RunSummary, paths: OutputPaths) -> None:
+    if config.max_skip_rate is None or summary.num_skipped <= config.max_skip_rate * summary.planned:
+        return
+    raise TooManySkipped(
+        f"{summary.num_skipped} of {summary.planned} clips have no row ({_by_code(summary.skipped)}),"
+        f" more than max_skip_rate {config.max_skip_rate:g} allows",
+        why="so many faults usually have one cause, such as a wrong audio_root",
+        fix=f"see {paths.skipped}; the dataset itself is complete and can be used as it is",
+    )
+
+
+def _by_code(skipped: Mapping[str, int]) -> str:
+    return ", ".join(f"{code} {count}" for code, count in sorted(skipped.items(), key=lambda item: -item[1]))

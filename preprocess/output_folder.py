@@ -1,0 +1,76 @@
+"""What an output folder holds before a run: nothing, a run of ours, or somebody else's work that must not be touched."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..core.errors import OutputError
+from ..core.paths import OutputPaths, parse_shard_name
+from ..writers.atomic import disk_errors
+
+
+def check_output(paths: OutputPaths, *, overwrite: bool) -> None:
+    """Refuse a folder whose dataset isn't a run of ours (``overwrite`` is never meant for that, either).
+
+    Raises OutputError.
+    """
+    if paths.root.exists() and not paths.root.is_dir():
+        raise OutputError(f"output_dir {paths.root} is a file", fix="name another folder")
+    if paths.plan.exists() or paths.provenance.exists():
+        return
+    foreign = [path.name for path in _dataset_files(paths)]
+    if foreign:
+        raise OutputError(
+            f"{paths.root} holds {_listing(foreign)}, but no plan and no provenance.json of ours",
+            why="another dataset's shards would be taken for ours, or overwritten",
+            fix="name another output_dir, or move these files away",
+        )
+    if overwrite and not paths.work.exists():
+        return
+
+
+def create_output(paths: OutputPaths) -> None:
+    """Make the folder and its working folder. Raises DiskError if the disk refuses."""
+    with disk_errors(paths.root):
+        try:
+            paths.work.mkdir(parents=True, exist_ok=True)
+        except PermissionError as error:
+            raise OutputError(
+                f"can't write to {paths.root}: {error.strerror}", fix="name another output_dir"
+            ) from error
+
+
+def describe_output(paths: OutputPaths) -> str | None:
+    """What ``clear_output`` will delete, for people; None if there is nothing of ours."""
+    files = list(_dataset_files(paths))
+    shards = [path for path in files if parse_shard_name(path.name)]
+    if not files and not paths.plan.exists():
+        return None
+    gigabytes = sum(path.stat().st_size for path in shards) / 1e9
+    return f"{len(shards)} shards ({gigabytes:.3g} GB), {len(files) - len(shards)} metadata files and .prep in {paths.root}"
+
+
+def clear_output(paths: OutputPaths) -> None:
+    """Delete a run of ours; other files in the folder stay. The lock stays: it is held by who calls this."""
+    for path in _dataset_files(paths):
+        path.unlink()
+    for path in list(paths.work.iterdir()):
+        if path.name.startswith("lock-"):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _dataset_files(paths: OutputPaths) -> Iterator[Path]:
+    metadata = (paths.state, paths.dataset_info, paths.index, paths.skipped, paths.provenance)
+    yield from sorted(path for path in paths.root.glob("data-*.arrow"))
+    yield from (path for path in metadata if path.exists())
+    if paths.provenance.exists() and paths.card.exists():
+        yield paths.card
+
+
+def _listing(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -1,0 +1,133 @@
+"""The whole run, in one function: ``run``. Read this file first.
+
+    choose devices ─► describe the encoder ─► lock the output folder ─► plan (read, scan, sort, cut, deal)
+        ─► recover what earlier runs committed ─► dispatch the rest to the workers ─► finalize (metadata)
+
+The parent process imports no torch and touches no CUDA: the workers do (dispatch/worker.py).
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from ..core.paths import OutputPaths
+from ..core.units import samples_to_seconds
+from ..writers.ledger import Journal
+from . import events
+from .config import RunConfig
+from .dispatch.cores import usable_cores
+from .dispatch.devices import Devices, choose_devices
+from .dispatch.fleet import Fleet, FleetOrders
+from .dispatched import Dispatched
+from .encode.protocol import EncoderInfo
+from .encode.registry import describe
+from .event_log import EventLog
+from .events import EventSink, RunSummary
+from .finalize import finalize, recover
+from .lock import part_lock
+from .output_folder import check_output, clear_output, create_output, describe_output
+from .plan.bill import Bill, free_space, make_bill
+from .plan.plan import Plan
+from .ready_plan import check_sample_rate, ready_plan
+
+
+def ignore(event: events.Event) -> None:
+    """The sink of who does not listen."""
+
+
+def run(
+    config: RunConfig, on_event: EventSink = ignore, *, overwrite: bool = False, command: Sequence[str] = ()
+) -> RunSummary:
+    """Turn the corpora of ``config`` into a dataset in ``config.output_dir``; go on where an earlier run stopped.
+
+    ``command`` is recorded in provenance.json. Call it from the main thread: signals are handled while workers run.
+
+    Raises PrepError (core/errors.py has the tree); what is committed is kept whatever is raised, and the same call
+    goes on from there.
+    """
+    devices = choose_devices(config)
+    info = describe(config.encoder, devices.kind)
+    check_sample_rate(config, info)
+    paths = OutputPaths(config.output_dir)
+    check_output(paths, overwrite=overwrite)
+    create_output(paths)
+    with part_lock(paths), EventLog(paths.events, on_event) as tell:
+        if overwrite and (old := describe_output(paths)) is not None:
+            tell(events.Notice("warning", f"--overwrite deletes {old}"))
+            clear_output(paths)
+        plan, resumed = ready_plan(config, info, devices.kind, paths, tell)
+        done = recover(paths, plan, tell)
+        tell(_plan_ready(plan, done, resumed))
+        todo = tuple(chunk for chunk in range(plan.num_chunks) if chunk not in done.done)
+        work = _dispatch(plan, todo, config, info, devices, tell)
+        return finalize(paths, plan, config, info, devices, work, command, tell)
+
+
+def plan_only(config: RunConfig, on_event: EventSink = ignore) -> Bill:
+    """The bill of a run: what it would encode and write, and how long that takes. Writes nothing but a plan.
+
+    The plan goes into ``output_dir`` if that is a run's already or does not exist, and is taken up by ``run``.
+    """
+    devices = choose_devices(config)
+    info = describe(config.encoder, devices.kind)
+    check_sample_rate(config, info)
+    paths = OutputPaths(config.output_dir)
+    check_output(paths, overwrite=False)
+    create_output(paths)
+    with part_lock(paths):
+        plan, _ = ready_plan(config, info, devices.kind, paths, on_event)
+        return make_bill(plan, config, info, workers=devices.num_ranks, free=free_space(paths.root))
+
+
+def _plan_ready(plan: Plan, done: Journal, resumed: bool) -> events.PlanReady:
+    chunks = np.fromiter(done.done, np.int64, len(done.done))
+    return events.PlanReady(
+        fingerprint=plan.fingerprint,
+        num_clips=plan.num_clips,
+        num_refused=plan.num_refused,
+        num_chunks=plan.num_chunks,
+        audio_seconds=plan.audio_seconds,
+        done_chunks=len(chunks),
+        done_audio_seconds=samples_to_seconds(int(plan.chunk_samples[chunks].sum()), plan.spec.sample_rate),
+        done_rows=done.num_rows,
+        resumed=resumed,
+    )
+
+
+def _dispatch(
+    plan: Plan, todo: tuple[int, ...], config: RunConfig, info: EncoderInfo, devices: Devices, tell: EventSink
+) -> Dispatched:
+    """Have the workers do the chunks of ``todo``; nothing is started if there are none."""
+    started = datetime.now(UTC)
+    if not todo:
+        return Dispatched(started=started, todo=todo, wall_seconds=0.0, stages=())
+    ranks = min(devices.num_ranks, len(todo))
+    threads = decode_threads(config, ranks, devices)
+    tell(events.Notice("info", f"{ranks} workers, {threads} decode threads each"))
+    orders = FleetOrders(
+        config=config,
+        info=info,
+        devices=devices,
+        paths=OutputPaths(config.output_dir),
+        fingerprint=plan.fingerprint,
+        decode_threads=threads,
+    )
+    with Fleet(orders, tell, lambda chunk, row: _clip_name(plan, chunk, row)) as fleet:
+        fleet.run(todo, lambda chunk: samples_to_seconds(int(plan.chunk_samples[chunk]), plan.spec.sample_rate))
+        wall = time.monotonic() - (fleet.ready_at or time.monotonic())
+        return Dispatched(started=started, todo=todo, wall_seconds=wall, stages=fleet.stage_seconds())
+
+
+def decode_threads(config: RunConfig, ranks: int, devices: Devices) -> int:
+    """Decode threads per worker: the configured number shared out, else the cores; a CPU worker needs few."""
+    cores = usable_cores().count
+    if config.decode_threads is not None:
+        return max(1, min(config.decode_threads, cores) // ranks)
+    return 2 if devices.kind == "cpu" else max(2, cores // ranks)
+
+
+def _clip_name(plan: Plan, chunk: int, row: int) -> str:
+    clip = plan.chunk(chunk).slice(row, 1).to_pylist()[0]
+    return f"{clip['dataset_name']}/{clip['item_name']} ({clip['audio_path']})"
