@@ -103,9 +103,11 @@ class ClipTable:
         for part, rows in zip(parts.tolist(), np.split(ascending, starts[1:]), strict=True):
             pieces.append(self._batches[part].take(pa.array(rows - part * SPILL_ROWS)))
             self._map.madvise(mmap.MADV_DONTNEED)
+        merged = _one_batch(pieces)
+        pieces.clear()  # else what is gathered would be in memory three times
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
-        return _one_batch(pieces).take(pa.array(back))
+        return merged.take(pa.array(back))
 
     def refused(self) -> Iterator[pa.RecordBatch]:
         """The refused clips, as record batches of ``REFUSED_SCHEMA``."""

@@ -1,22 +1,25 @@
 """Writes a plan's file: gathers the clips in plan order, fingerprints them, seals the file, gives it its name.
 
-Chunks are gathered ``GATHER_ROWS`` clips at a time, so that each record batch of the spill is visited once per 65,536
+Chunks are gathered ``GATHER_ROWS`` clips at a time, so that each record batch of the spill is visited once per 32,768
 clips and not once per chunk; the memory for that is some 100 MB, whatever the size of the run.
 """
 
 import os
 from collections.abc import Iterator
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from .batches import Int64s
 from .clip_table import REFUSED_SCHEMA, ClipTable
 from .cut import Cut
 from .fingerprint import Fingerprint
 from .plan import BATCH_FIELD, PLAN_SCHEMA, SEAL_KEY, PlanHead
 
-GATHER_ROWS = 65_536
+GATHER_ROWS = 32_768
 """Clips gathered at once."""
 
 
@@ -41,11 +44,12 @@ def _write(path: Path, head: PlanHead, table: ClipTable, cut: Cut) -> str:
     fingerprint.text(head.limits.to_json())
     with path.open("wb") as file:
         with pa.ipc.new_file(file, PLAN_SCHEMA.with_metadata(head.to_metadata())) as writer:
-            for batch in (*_chunks(table, cut), *_refused(table)):
+            for batch in chain(_chunks(table, cut), _refused(table)):
                 fingerprint.batch(batch)
                 writer.write_batch(batch)
+                del batch  # a slice of what was gathered, which the next gathering must not find in memory
             seal = fingerprint.hexdigest()
-            writer.write_batch(_empty_rows(0), custom_metadata={SEAL_KEY: seal})
+            writer.write_batch(_with_columns([], [], 0), custom_metadata={SEAL_KEY: seal})
         file.flush()
         os.fsync(file.fileno())
     return seal
@@ -53,27 +57,25 @@ def _write(path: Path, head: PlanHead, table: ClipTable, cut: Cut) -> str:
 
 def _chunks(table: ClipTable, cut: Cut) -> Iterator[pa.RecordBatch]:
     """One record batch of ``PLAN_SCHEMA`` per chunk."""
-    numbers = cut.batch
-    starts = cut.chunk_starts
+    numbers, starts = cut.batch, cut.chunk_starts
     first = 0
     while first < len(starts) - 1:
         last = max(first + 1, int(np.searchsorted(starts, starts[first] + GATHER_ROWS, side="right")) - 1)
         low, high = int(starts[first]), int(starts[last])
-        rows = table.gather(cut.order[low:high])
-        for start, stop in zip(starts[first:last].tolist(), starts[first + 1 : last + 1].tolist(), strict=True):
-            clips = rows.slice(start - low, stop - start)
-            batch_column = pa.array(numbers[start:stop], BATCH_FIELD.type)
-            yield _with_columns([*clips.columns, batch_column], [*clips.schema.names, BATCH_FIELD.name], len(clips))
+        yield from _split(table.gather(cut.order[low:high]), numbers[low:high], starts[first : last + 1] - low)
         first = last
+
+
+def _split(clips: pa.RecordBatch, numbers: npt.NDArray[np.int32], starts: Int64s) -> Iterator[pa.RecordBatch]:
+    for start, stop in pairwise(starts.tolist()):
+        chunk = clips.slice(start, stop - start)
+        batch_column = pa.array(numbers[start:stop], BATCH_FIELD.type)
+        yield _with_columns([*chunk.columns, batch_column], [*chunk.schema.names, BATCH_FIELD.name], len(chunk))
 
 
 def _refused(table: ClipTable) -> Iterator[pa.RecordBatch]:
     for batch in table.refused():
         yield _with_columns(batch.columns, REFUSED_SCHEMA.names, batch.num_rows)
-
-
-def _empty_rows(num_rows: int) -> pa.RecordBatch:
-    return _with_columns([], [], num_rows)
 
 
 def _with_columns(columns: list[pa.Array], names: list[str], num_rows: int) -> pa.RecordBatch:
