@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import ConfigError
 from ..config import EncoderSettings
 from .checkpoint_info import describe_audio_vae
 from .dummy import DummyEncoder, describe_dummy
@@ -33,7 +32,6 @@ def describe(settings: EncoderSettings, device_kind: DeviceKind) -> EncoderInfo:
     """What planning needs to know of the encoder on that kind of device.
 
     Raises:
-        ConfigError: voxcpm without a path.
         CheckpointError: the checkpoint is incomplete, damaged, or of another kind than its config.json says.
     """
     return ENCODERS[settings.name].describe(settings, device_kind)
@@ -43,17 +41,13 @@ def build(settings: EncoderSettings, info: EncoderInfo, device: str) -> LatentEn
     """The encoder on ``device`` ("cpu", "cuda", "cuda:0").
 
     Raises:
-        ConfigError, CheckpointError: as ``describe``; also if the weights are not those that ``info`` was made of.
+        CheckpointError: as ``describe``; also if the weights are not those that ``info`` was made of.
     """
     return ENCODERS[settings.name].build(settings, info, device)
 
 
 def tokenizer_folder(settings: EncoderSettings) -> Path:
-    """Folder of the tokenizer's files.
-
-    Raises:
-        ConfigError: voxcpm without a path.
-    """
+    """Folder of the tokenizer's files."""
     return _checkpoint_path(settings) if settings.name == "voxcpm" else settings.path or TINY_FOLDER
 
 
@@ -62,12 +56,7 @@ def _vae_folder(settings: EncoderSettings) -> Path:
 
 
 def _checkpoint_path(settings: EncoderSettings) -> Path:
-    if settings.path is None:
-        raise ConfigError(
-            "encoder.path is not set",
-            why="the voxcpm encoder has no weights of its own",
-            fix="set encoder.path to a VoxCPM checkpoint folder, or encoder.name to tiny to try the tool",
-        )
+    assert settings.path is not None, "EncoderSettings refuses voxcpm without a path"
     return settings.path
 
 

@@ -93,7 +93,8 @@ def _read_pickle(checkpoint: Checkpoint) -> State:
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, EOFError, RuntimeError, ValueError, pickle.UnpicklingError) as error:
-        raise damaged(path, f"can't be read as a file of tensors ({str(error).splitlines()[0]})") from error
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise damaged(path, f"can't be read as a file of tensors ({reason})") from error
     state = loaded.get(_STATE_KEY, loaded) if isinstance(loaded, dict) else None
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         raise damaged(path, f'holds no state dict, neither at its top nor under "{_STATE_KEY}"')
