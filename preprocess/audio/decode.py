@@ -1,9 +1,10 @@
 """``decode``: one audio file becomes the waveform that the encoder takes, or a fault, and facts about it.
 
 The file is read once from its disk in full, and hashed; libsndfile then decodes it from the page cache through the
-same descriptor. That costs a WAV some 30 % more than decoding alone and a FLAC nothing measurable; in return an I/O
-error is an error (libsndfile would take it for the end), a file can't change between hash and samples, and, unlike
-with bytes handed to libsndfile through callbacks, no thread waits for Python's lock while it decodes.
+same descriptor. With all checks that takes 4 % (FLAC) to 8 % (WAV) longer than ``soundfile.read`` and resampling
+alone, and stereo 1.5 to 2 times less, as numpy's ``mean`` over two channels is slow. In return an I/O error is an
+error (libsndfile takes it for the end), a file can't change between hash and samples, and no thread waits for Python's
+lock while it decodes, as it would with bytes handed over through callbacks.
 """
 
 import math
