@@ -5,8 +5,7 @@
 
 A word's text stands once, before its first note; words that no note points to are left out of a scored prompt. The
 functions expect what preprocess/score/check.py lets through, and raise KeyError, IndexError or ValueError for
-anything else rather than guess. Ids of a 15-note clip take 4 us with a warm tokenizer, of which a third is numpy's
-array.
+anything else rather than guess. Ids of a 15-note clip take 6 us with a warm tokenizer, its length 3 us.
 """
 
 import functools

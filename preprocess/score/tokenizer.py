@@ -5,7 +5,7 @@ the class builds its own pre-tokenizer and decoder, so a plain ``tokenizers`` lo
 otherwise. Importing transformers takes 1.3 s and doesn't import torch; it happens in ``load``.
 
 Both directions are cached, as lyrics repeat: ids per word (3 us uncached, through the Rust tokenizer; 17 us through
-``encode``), and text per id, so that decoding the prompt of a 15-note clip takes 3 us instead of 16. A full word
+``encode``), and text per id, so that decoding the prompt of a 15-note clip takes 5 us instead of 16. A full word
 cache is emptied and starts anew.
 """
 
