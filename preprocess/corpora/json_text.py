@@ -70,14 +70,10 @@ def _malformed(data: Buffer, offset: int, message: str) -> JsonProblem:
         offset -= 1  # msgspec names the byte after the first of them
         if data[offset : offset + 1] == b"{":
             return _json_lines(data, offset)
-    token = _NOT_A_NUMBER.match(data[max(offset - 1, 0) : offset + 10]) or _NOT_A_NUMBER.match(
-        data[offset : offset + 10]
-    )
-    if token:
-        word = token[0].decode()
-        return _at(
-            data, offset, f"{word} is not JSON", "write null or a number; json.dumps(..., allow_nan=False) helps"
-        )
+    offset -= data[offset - 1 : offset] == b"-"  # it names the I of -Infinity
+    if token := _NOT_A_NUMBER.match(data[offset : offset + 10]):
+        fix = "write null or a number; json.dumps(..., allow_nan=False) helps"
+        return _at(data, offset, f"{token[0].decode()} is not JSON", fix)
     return _at(data, offset, text, "export the annotations again, or correct the place")
 
 

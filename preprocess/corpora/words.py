@@ -13,7 +13,8 @@ from collections.abc import Sequence
 MARKERS = frozenset({"AP", "SP", "", "-", "_"})
 """Words that stand for breath, silence or nothing. Any word in angle brackets is one, too."""
 
-APOSTROPHES = "'\u2019\u02bc\uff07"
+APOSTROPHES = "'\u2019\uff07"
+"""Not U+02BC: Unicode calls that one a letter."""
 JOINERS = "\u200c\u200d"
 """Zero width (non-)joiner: inside a word of Persian or of an Indic script they are part of its spelling."""
 

@@ -19,6 +19,7 @@ from .note_value import NOTE_QUARTERS
 MAX_PITCH = 127
 MAX_BPM = 255
 
+_HUGE = 1e300  # integers beyond a double's range can't even be compared by math.isfinite
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -173,7 +174,7 @@ def _whole_numbers(field: str, values: list[Any], code: FaultCode, warnings: lis
 def _number(value: Any, warnings: list[WarningCode]) -> int | float | None:
     """A number, or a number written as text (which is counted); None for anything else, booleans included."""
     if type(value) is int or type(value) is float:
-        return value
+        return value if -_HUGE < value < _HUGE else math.inf
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         _warn(warnings, WarningCode.NUMERIC_STRING)
         return float(value)
