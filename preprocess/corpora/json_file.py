@@ -90,7 +90,9 @@ def without_suffix(path: str) -> str:
 
 def folder_of(path: str) -> str:
     """The folder part of an audio path, "" if it has none."""
-    return str(PurePosixPath(path).parent) if "/" in path else ""
+    if "//" in path or path.startswith("./") or "/./" in path or path.rfind("/") == 0:
+        return str(PurePosixPath(path).parent)
+    return path.rpartition("/")[0]
 
 
 def _song_namer(corpus: JsonFileCorpus) -> Callable[[str], str]:

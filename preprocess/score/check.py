@@ -1,8 +1,8 @@
 """From the raw fields of one annotation to values that every later stage may rely on, or the reason why not.
 
 Nothing is repaired: what can be read in one way only is read (60.0, "60", a fractional tempo), what would have to be
-guessed is refused with a code. Words are kept as annotated, blanks included. A typical clip passes in 6 us, since each
-rule first looks at a whole list in C and only a clip that fails pays for finding the entry.
+guessed is refused with a code. Words are kept as annotated, blanks included. A clip of 12 words and 15 notes passes
+in 12 us, since each rule first looks at a whole list in C and only a clip that fails pays for finding the entry.
 """
 
 import math

@@ -73,6 +73,7 @@ def test_a_rule_that_does_not_fit_the_name_refuses_the_item(tmp_path, options, m
         ("0000.wav", "0000", ""),
         ("./a//b.x.wav", "a/b.x", "a"),
         ("a/b", "a/b", "a"),
+        ("/b.wav", "/b", "/"),
         ("a.b/c", "a.b/c", "a.b"),
     ],
 )

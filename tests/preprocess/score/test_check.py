@@ -331,7 +331,7 @@ anything = st.recursive(
 )
 
 
-@given(st.fixed_dictionaries({}, optional={field: anything for field in Annotation.__struct_fields__}))
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(Annotation.__struct_fields__, anything)))
 def test_no_annotation_however_wrong_raises_anything_but_a_fault(fields):
     """An exception of another kind would end the run of a million other clips."""
     try:
