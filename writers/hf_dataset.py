@@ -9,7 +9,7 @@ results that ``datasets`` cached for other rows, or for another order of rows, a
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import xxhash
 
@@ -39,11 +39,23 @@ def write_hf_metadata(
         if shard.num_hidden:
             raise OutputError(f"{shard.name} holds {shard.num_hidden} blocks that don't count")
     ordered = sorted(shards, key=lambda shard: (shard.rank, shard.number))
-    atomic_write(paths.dataset_info, _to_json(_info(ordered, digests, description)))
-    atomic_write(paths.state, _to_json(_state(ordered, fingerprint, digests)))
+    atomic_write(paths.dataset_info, _to_json(info_content(ordered, digests, description)))
+    atomic_write(paths.state, _to_json(state_content(ordered, fingerprint, digests)))
 
 
-def _info(shards: Sequence[ClosedShard], digests: Digests, description: str) -> dict[str, Any]:
+class ShardLike(Protocol):
+    """What the metadata says of a shard, or makes its fingerprint of."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def xxh3(self) -> str: ...
+
+
+def info_content(shards: Sequence[ShardLike], digests: Digests, description: str = "") -> dict[str, Any]:
+    """What ``dataset_info.json`` holds."""
     num_bytes = sum(shard.size for shard in shards)
     return {
         "citation": "",
@@ -56,7 +68,8 @@ def _info(shards: Sequence[ClosedShard], digests: Digests, description: str) -> 
     }
 
 
-def _state(shards: Sequence[ClosedShard], fingerprint: str, digests: Digests) -> dict[str, Any]:
+def state_content(shards: Sequence[ShardLike], fingerprint: str, digests: Digests) -> dict[str, Any]:
+    """What ``state.json`` holds for these shards, in this order; ``fingerprint`` is the plan's."""
     return {
         "_data_files": [{"filename": shard.name} for shard in shards],
         "_fingerprint": _dataset_fingerprint(shards, fingerprint, digests),
@@ -68,7 +81,7 @@ def _state(shards: Sequence[ClosedShard], fingerprint: str, digests: Digests) ->
     }
 
 
-def _dataset_fingerprint(shards: Sequence[ClosedShard], fingerprint: str, digests: Digests) -> str:
+def _dataset_fingerprint(shards: Sequence[ShardLike], fingerprint: str, digests: Digests) -> str:
     """16 hexadecimal digits, as ``datasets`` makes them."""
     content = [fingerprint, digests.full_hex, str(digests.num_rows), *(shard.xxh3 for shard in shards)]
     return xxhash.xxh3_64_hexdigest("\n".join(content).encode())
