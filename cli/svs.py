@@ -1,6 +1,7 @@
 """``prep svs``: the main job. Options become settings of the configuration, so that both obey the same rules."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 
 from ..preprocess.config import RunConfig
 from ..preprocess.config_file import load_config, resolved_yaml
+from ..preprocess.events import Event, Finished, RunSummary
 from ..preprocess.run import plan_only, run
 from .bill import bill_text
 from .progress import progress
@@ -100,12 +102,27 @@ def _dry_run(config: RunConfig, as_json: bool) -> None:
     with progress() as on_event:
         bill = plan_only(config, on_event)
     if as_json:
-        click.echo(json.dumps(asdict(bill), ensure_ascii=False, indent=2))
+        click.echo(_json(asdict(bill)))
     else:
         click.echo(f"{resolved_yaml(config)}\n{bill_text(bill)}")
 
 
 def _run(config: RunConfig, overwrite: bool, as_json: bool) -> None:
-    with progress() as on_event:
-        summary = run(config, on_event, overwrite=overwrite)
-    click.echo(json.dumps(asdict(summary), ensure_ascii=False, indent=2) if as_json else summary_text(summary))
+    finished: list[RunSummary] = []
+    try:
+        with progress() as draw:
+
+            def on_event(event: Event) -> None:
+                if isinstance(event, Finished):
+                    finished.append(event.summary)
+                draw(event)
+
+            run(config, on_event, overwrite=overwrite, command=("prep", *sys.argv[1:]))
+    finally:
+        # A run that skipped too many clips is complete, too: its numbers come before its error.
+        for summary in finished:
+            click.echo(_json(asdict(summary)) if as_json else summary_text(summary))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

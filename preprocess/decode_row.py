@@ -7,7 +7,6 @@ noise that looks like a broken dataset, so its hash is compared first.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from ..core.errors import CheckpointError, OutputError, UsageError
 from ..core.paths import OutputPaths
+from ..writers.provenance import read_provenance
 from .config import EncoderSettings
 from .encode.registry import build, describe
 
@@ -41,15 +41,15 @@ def used_encoder(folder: Path) -> UsedEncoder:
     """Read off ``folder``'s provenance.json. Raises OutputError if it is missing or broken."""
     path = OutputPaths(folder).provenance
     try:
-        provenance: Any = json.loads(path.read_bytes())
-        settings = EncoderSettings.model_validate_json(json.dumps(provenance["config"]["encoder"]))
-        return UsedEncoder(settings, str(provenance["encoder"]["weights_hash"]))
-    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        provenance = read_provenance(path)
+        settings = EncoderSettings.model_validate_json(json.dumps(provenance.config["encoder"]))
+    except (OSError, KeyError, TypeError, ValidationError) as error:
         raise OutputError(
             f"{path} cannot be read: {error}",
             why="it says which VAE the latents are of",
             fix="let the `prep svs` command that made the dataset finish",
         ) from error
+    return UsedEncoder(settings, provenance.encoder.weights_hash)
 
 
 def decode_frames(frames_FD: npt.NDArray[np.float16], used: UsedEncoder, checkpoint: Path | None = None) -> Sound:

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 from typing import Any
 
@@ -6,9 +5,18 @@ import numpy as np
 import pytest
 import soundfile
 from latentprep.core.errors import CheckpointError, OutputError, UsageError
+from latentprep.core.paths import OutputPaths
 from latentprep.preprocess.config import EncoderSettings
 from latentprep.preprocess.decode_row import Sound, UsedEncoder, decode_frames, save_wav, used_encoder
 from latentprep.preprocess.encode.registry import describe
+from latentprep.writers.provenance import (
+    Counts,
+    EncoderFacts,
+    Provenance,
+    Timings,
+    describe_environment,
+    write_provenance,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -18,18 +26,52 @@ def golden_encoder(**changes: Any) -> UsedEncoder:
     return UsedEncoder(**{"settings": settings, "weights_hash": describe(settings, "cpu").weights_hash, **changes})
 
 
+def write_encoder(folder: Path, settings: Any) -> None:
+    """A provenance.json that says nothing but which encoder there was."""
+    facts = EncoderFacts(
+        name="voxcpm",
+        checkpoint="",
+        weights_hash="abc",
+        tokenizer_hash="",
+        sample_rate=16_000,
+        hop_length=640,
+        patch_size=4,
+        latent_dim=64,
+        precision="float32",
+    )
+    counts = Counts(
+        planned=0, written=0, skipped={}, remaining=0, warnings={}, audio_seconds=0.0, chunks=0, shards=0, bytes=0
+    )
+    provenance = Provenance(
+        environment=describe_environment(),
+        command=(),
+        config={"encoder": settings},
+        fingerprint="",
+        encoder=facts,
+        devices=(),
+        counts=counts,
+        digest="",
+        content_digest="",
+        timings=Timings(started="", finished="", wall_seconds=0.0, encoded_seconds=0.0),
+    )
+    write_provenance(OutputPaths(folder), provenance)
+
+
 def test_the_encoder_is_read_off_the_provenance(tmp_path: Path):
-    settings = {"name": "voxcpm", "path": "checkpoints/VAE", "precision": "bf16"}
-    provenance = {"config": {"encoder": settings}, "encoder": {"weights_hash": "abc"}}
-    (tmp_path / "provenance.json").write_text(json.dumps(provenance))
+    settings = EncoderSettings(name="voxcpm", path=Path("checkpoints/VAE"), precision="bf16")
+    write_encoder(tmp_path, settings.model_dump(mode="json"))
 
-    assert UsedEncoder(EncoderSettings.model_validate_json(json.dumps(settings)), "abc") == used_encoder(tmp_path)
+    assert UsedEncoder(settings, "abc") == used_encoder(tmp_path)
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", '{"config": {}}', '{"config": {"encoder": {"name": "x"}}}'])
-def test_a_missing_or_broken_provenance_is_named(tmp_path: Path, content: str | None):
-    if content is not None:
-        (tmp_path / "provenance.json").write_text(content)
+def test_a_missing_provenance_is_named(tmp_path: Path):
+    with pytest.raises(OutputError, match=r"provenance\.json cannot be read"):
+        used_encoder(tmp_path)
+
+
+@pytest.mark.parametrize("settings", [None, {}, {"name": "another"}])
+def test_an_encoder_of_another_version_is_an_error_with_the_files_name(tmp_path: Path, settings: Any):
+    write_encoder(tmp_path, settings)
 
     with pytest.raises(OutputError, match=r"provenance\.json cannot be read"):
         used_encoder(tmp_path)
