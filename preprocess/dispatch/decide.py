@@ -10,7 +10,8 @@ No process, no clock, no file: tests drive it with plain values. The rules:
   only after three of them found it alone in flight, so that an unlucky good clip keeps its row.
 - A rank that dies before it was ready is started once more, then left out; if no rank is left, the run ends with the text.
 - ``MAX_DEATHS`` deaths in a row without a committed chunk or a newly excluded clip end the run: something else is wrong.
-- Draining: nothing new is handed out; a rank that dies while draining is not started again.
+- Draining: nothing new is handed out; a rank that dies while draining, or when all chunks are committed, is not started
+  again (what its shard lacks to be finished, salvage does).
 """
 
 from collections.abc import Mapping
@@ -255,7 +256,7 @@ def _died(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]
     state = _with_rank(state, event.rank, ready=False, waiting=(), begun=())
     state = replace(state, retries=old.chunks + state.retries, deaths=state.deaths + 1)
     state, actions = _strike(state, event)
-    if state.draining:
+    if state.draining or state.remaining == 0:
         return _with_rank(state, event.rank, out=True), actions
     if state.deaths >= MAX_DEATHS:
         what = f"{state.deaths} workers died in a row without a finished chunk"

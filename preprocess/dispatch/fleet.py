@@ -196,6 +196,7 @@ class Fleet:
         """A process is gone: hear its last messages, believe its journal, then decide."""
         self._listen(rank)
         worker = self._workers[rank]
+        worker.reap()
         self._past_stages[rank] = self._stages(rank)
         self._finished.add(rank)
         for block in committed_chunks(self._orders.paths.journal(rank, worker.run_id)):

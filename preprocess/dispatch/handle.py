@@ -91,6 +91,10 @@ class WorkerHandle:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
+    def reap(self) -> None:
+        """Wait for the end that the sentinel announced: its pipe closes a moment before the exit code is there."""
+        self._process.join(JOIN_S)
+
     def is_stopped(self) -> bool:
         """Whether somebody sent it SIGSTOP (state T): then it is not its decoder that hangs."""
         try:

@@ -177,6 +177,13 @@ def test_a_chunk_handed_back_twice_is_in_line_once():
     assert (0,) == state.retries
 
 
+def test_a_rank_that_dies_when_all_is_committed_is_not_started_again():
+    """Nobody would ever tell the new one to finish."""
+    state, _ = run_through(rules.start((0,), (0,)), RankReady(0), TaskTaken(0, 0), TaskCommitted(0, 0))
+
+    assert [] == decide(state, RankDied(0, "killed"))[1]
+
+
 def holders(state: FleetState) -> Counter[int]:
     """How many places each open chunk is in: with a rank, in the retry line, or not yet handed out."""
     places = [*state.todo[state.next :], *state.retries]
