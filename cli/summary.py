@@ -30,8 +30,8 @@ def _numbers(summary: RunSummary) -> Iterator[str]:
         f"in {duration(summary.wall_seconds)}: {rate(speed)} x real time"
     )
     yield (
-        f"rows     {summary.written:,} in {count(summary.num_shards, 'shard')} and "
-        f"{count(summary.num_chunks, 'block')}, {size(summary.num_bytes)}, in {summary.output_dir}"
+        f"rows     {summary.written:,} of {count(summary.num_chunks, 'chunk')} in {count(summary.num_shards, 'shard')}, "
+        f"{size(summary.num_bytes)}, in {summary.output_dir}"
     )
     yield f"digest   {summary.digest} ({count(summary.written, 'row')}, all columns)"
     yield f"content  {summary.content_digest} (without audio_feats: equal on every device)"
@@ -65,8 +65,8 @@ def _blocks(summary: RunSummary) -> Iterator[str]:
     rows_per_block = summary.written / summary.num_chunks if summary.num_chunks else 0
     if summary.written and rows_per_block < SMALL_BLOCK_ROWS:
         yield (
-            f"note     blocks are small ({rows_per_block:.1f} rows on average): a chunk is a minute of work on this "
-            "kind of device, and a large dataset of small blocks opens slowly"
+            f"note     blocks are small ({rows_per_block:.1f} rows on average), as those of short runs and slow encoders "
+            "are; a large dataset of such blocks opens slowly"
         )
 
 

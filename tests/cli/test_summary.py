@@ -8,7 +8,7 @@ def test_the_summary_accounts_for_every_clip_and_says_what_to_try_next():
     expected = f"""\
 planned 1,004 = written 1,000 + skipped 4 + remaining 0
 audio    1.0 h in all; this run 30.0 min in 12.0 s: 150 x real time
-rows     1,000 in 2 shards and 10 blocks, 68.00 MB, in out
+rows     1,000 of 10 chunks in 2 shards, 68.00 MB, in out
 digest   {"d" * 32} (1,000 rows, all columns)
 content  {"c" * 32} (without audio_feats: equal on every device)
 skipped  4 clips, each listed in out/skipped.jsonl
