@@ -167,6 +167,19 @@ class ShardSettings(Settings):
     max_bytes: int = Field(default=1024 * MIB, ge=1)
 
 
+class SupervisionSettings(Settings):
+    """Time-outs in seconds, each with the failure that it ends. Run-time."""
+
+    decode_timeout_s: float = Field(default=120.0, gt=0)
+    """A decoder that does not return: a lying header, a loop on a truncated file, a dead mount."""
+    stall_s: float = Field(default=300.0, gt=0)
+    """A worker none of whose counters move: a hung driver, a dead lock."""
+    drain_s: float = Field(default=30.0, ge=0)
+    """Rest of the chunk on the encoder that a draining worker still finishes."""
+    stop_s: float = Field(default=55.0, gt=0)
+    """A draining worker is killed after this; schedulers give 30 to 120 s of warning."""
+
+
 class RunConfig(Settings):
     """Everything ``prep svs`` needs."""
 
@@ -181,6 +194,7 @@ class RunConfig(Settings):
     score: ScoreSettings = ScoreSettings()
     limits: LimitSettings = LimitSettings()
     shards: ShardSettings = ShardSettings()
+    supervision: SupervisionSettings = SupervisionSettings()
     device: Literal["cuda", "cpu"] | None = None
     """None: all visible GPUs; none visible is an error, never silently the CPU."""
     gpus: Annotated[int, Field(ge=1)] | Literal["all"] | None = None

@@ -19,7 +19,8 @@ from . import events
 from .config import RunConfig
 from .dispatch.cores import usable_cores
 from .dispatch.devices import Devices, choose_devices
-from .dispatch.fleet import Fleet, FleetOrders
+from .dispatch.fleet import Fleet
+from .dispatch.orders import FleetOrders
 from .dispatched import Dispatched
 from .encode.protocol import EncoderInfo
 from .encode.registry import describe

@@ -12,55 +12,26 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 
 from ...core.errors import DiskError, Stopped, WorkerError
-from ...core.paths import OutputPaths
 from ...writers.journal import committed_chunks
 from .. import events
-from ..config import RunConfig
-from ..encode.protocol import EncoderInfo
 from . import decide as rules
-from .devices import Devices
 from .handle import WorkerHandle
 from .messages import Closed, Committed, Failed, Finished, FromWorker, HandedBack, Ready, Remark, Taken
+from .orders import FleetOrders, worker_orders
 from .stop import StopRequests
-from .worker import WorkerOrders
+from .watchdog import Verdict, Watchdog
 
 TICK_S = 1.0
 """How often the boards are looked at when nothing else happens."""
 STAGES_EVERY_S = 5.0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Patience:
-    """Time-outs in seconds, each with the failure that it ends."""
-
-    decode_timeout_s: float = 120.0
-    """A decoder that does not return: a lying header, a loop on a truncated file, a dead mount."""
-    stall_s: float = 300.0
-    """A worker none of whose counters move: a hung driver, a collective dead lock."""
-    drain_s: float = 30.0
-    """Rest of the chunk on the encoder that a draining worker still finishes."""
-    stop_s: float = 55.0
-    """A draining worker is killed after this; schedulers give 30 to 120 s of warning."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FleetOrders:
-    """What every worker of a run needs to know."""
-
-    config: RunConfig
-    info: EncoderInfo
-    devices: Devices
-    paths: OutputPaths
-    fingerprint: str
-    decode_threads: int
-    """Per worker."""
-    patience: Patience = Patience()
+STACKS_S = 0.2
+"""Between asking a stuck worker for its stacks and killing it: the dump is written by a signal handler there."""
 
 
 class Fleet:
@@ -77,9 +48,8 @@ class Fleet:
         self._workers: dict[int, WorkerHandle] = {}
         self._finished: set[int] = set()
         self._last_words: dict[int, Failed] = {}
-        self._hung: dict[int, rules.ClipKey] = {}
-        self._killed_for: dict[int, str] = {}
-        self._pulses: dict[int, tuple[bytes, float]] = {}
+        self._verdicts: dict[int, Verdict] = {}
+        self._watchdog = Watchdog(orders.config.supervision)
         self._past_stages: dict[int, events.StageSeconds] = {}
         self._state = rules.start((), ())
         self._give_up: Exception | None = None
@@ -212,14 +182,12 @@ class Fleet:
 
     def _lost(self, rank: int, worker: WorkerHandle, last_words: Failed | None) -> None:
         suspects = tuple((clip.chunk_id, clip.row) for clip in worker.board.in_flight())
-        hung = self._hung.pop(rank, None)
-        killed_for = self._killed_for.pop(rank, None)
-        cause = killed_for or _cause(worker.exit_code, last_words)
+        verdict = self._verdicts.pop(rank, None)
+        hung = verdict.hung if verdict else None
+        cause = verdict.cause if verdict else worker.describe_end(last_words)
         external = worker.exit_code == -signal.SIGKILL
-        if worker.board.loading:
-            suspects = ()
-        elif last_words is not None or (killed_for and hung is None):
-            suspects = ()  # a Python error, or a stall outside the decoder: no clip in flight is to blame
+        if worker.board.loading or last_words is not None or (verdict and not hung):
+            suspects = ()  # a Python error, or a stall outside the decoders: no clip in flight is to blame
         names = tuple(self._describe_clip(*clip) for clip in ([hung] if hung else suspects))
         self._on_event(events.WorkerLost(rank, cause, names))
         self._decide(rules.RankDied(rank, cause, external=external, suspects=suspects, hung=hung))
@@ -256,20 +224,8 @@ class Fleet:
         if rank in self._workers:
             self._workers[rank].close()
         self._finished.discard(rank)
-        self._pulses.pop(rank, None)
-        orders = WorkerOrders(
-            rank=rank,
-            run_id=run_id,
-            config=self._orders.config,
-            info=self._orders.info,
-            device_kind=self._orders.devices.kind,
-            device_name=self._orders.devices.names[rank],
-            output_dir=str(self._orders.paths.root),
-            fingerprint=self._orders.fingerprint,
-            board_path=str(self._boards / f"r{rank}-{run_id}"),
-            decode_threads=self._orders.decode_threads,
-            drain_s=self._orders.patience.drain_s,
-        )
+        self._watchdog.forget(rank)
+        orders = worker_orders(self._orders, rank, run_id, self._boards)
         self._workers[rank] = WorkerHandle(self._context, orders, self._orders.devices.environments[rank])
 
     # ---- watching
@@ -277,32 +233,13 @@ class Fleet:
     def _watch_boards(self) -> None:
         for rank in self._alive():
             worker = self._workers[rank]
-            if rank in self._killed_for or worker.board.loading or not self._state.ranks[rank].chunks:
-                self._pulses.pop(rank, None)
-                continue
-            self._watch(rank, worker)
-
-    def _watch(self, rank: int, worker: WorkerHandle) -> None:
-        patience = self._orders.patience
-        pulse, now = worker.board.pulse(), time.monotonic()
-        known, since = self._pulses.get(rank, (b"", now))
-        if pulse != known:
-            self._pulses[rank] = (pulse, now)
-            since = now
-        clips = worker.board.in_flight()
-        if clips and clips[0].seconds > patience.decode_timeout_s and not worker.is_stopped():
-            clip = clips[0].chunk_id, clips[0].row
-            self._hung[rank] = clip
-            self._replace(rank, f"decoding {self._describe_clip(*clip)} did not return in {clips[0].seconds:.0f} s")
-        elif now - since > patience.stall_s:
-            self._replace(rank, f"no stage moved for {now - since:.0f} s")
-
-    def _replace(self, rank: int, cause: str) -> None:
-        worker = self._workers[rank]
-        self._killed_for[rank] = cause
-        worker.dump_stacks()
-        time.sleep(0.2)  # the dump is written by a signal handler of the worker
-        worker.kill()
+            if rank in self._verdicts or worker.board.loading or not self._state.ranks[rank].chunks:
+                self._watchdog.forget(rank)
+            elif (verdict := self._watchdog.look(rank, worker)) is not None:
+                self._verdicts[rank] = verdict
+                worker.dump_stacks()
+                time.sleep(STACKS_S)
+                worker.kill()
 
     def _stages(self, rank: int) -> events.StageSeconds:
         past = self._past_stages.get(rank, events.StageSeconds(rank=rank))
@@ -320,10 +257,10 @@ class Fleet:
 
     def _drain(self, why: str, stop: StopRequests) -> None:
         chunks = sum(len(rank.begun) for rank in self._state.ranks.values())
-        text = f"{why}: stopping; waiting up to {self._orders.patience.stop_s:.0f} s for {chunks} chunks in flight"
+        text = f"{why}: stopping; waiting up to {self._orders.config.supervision.stop_s:.0f} s for {chunks} chunks in flight"
         self._on_event(events.Notice("warning", text))
         self._decide(rules.DrainAsked(why))
-        deadline = time.monotonic() + self._orders.patience.stop_s
+        deadline = time.monotonic() + self._orders.config.supervision.stop_s
         while self._alive() and time.monotonic() < deadline and not stop.immediately:
             self._step(stop)
         raise self._give_up or Stopped(
@@ -336,13 +273,3 @@ class Fleet:
             self._drain("giving up", stop)
         assert self._give_up is not None
         raise self._give_up
-
-
-def _cause(exit_code: int | None, last_words: Failed | None) -> str:
-    if last_words is not None:
-        return last_words.text
-    if exit_code is not None and exit_code < 0:
-        name = signal.Signals(-exit_code).name
-        hint = " (often the kernel's out-of-memory killer: see dmesg)" if -exit_code == signal.SIGKILL else ""
-        return f"killed by {name}{hint}"
-    return f"ended with exit code {exit_code}"

@@ -16,8 +16,9 @@ import msgspec
 from .board import Board
 from .decide import QUEUE_DEPTH
 from .guard import DRAIN, PARENT_SIGNALS, STACKS_SIGNAL
-from .messages import FromWorker, Task, receive
-from .worker import WorkerOrders, worker_main
+from .messages import Failed, FromWorker, Task, receive
+from .orders import WorkerOrders
+from .worker import worker_main
 
 JOIN_S = 5.0
 """How long a process that was killed may take to be gone: longer means that it hangs in the kernel (a dead mount)."""
@@ -94,6 +95,16 @@ class WorkerHandle:
     def reap(self) -> None:
         """Wait for the end that the sentinel announced: its pipe closes a moment before the exit code is there."""
         self._process.join(JOIN_S)
+
+    def describe_end(self, last_words: Failed | None) -> str:
+        """How it ended, for people."""
+        if last_words is not None:
+            return last_words.text
+        code = self.exit_code
+        if code is None or code >= 0:
+            return f"ended with exit code {code}"
+        hint = " (often the kernel's out-of-memory killer: see dmesg)" if -code == signal.SIGKILL else ""
+        return f"killed by {signal.Signals(-code).name}{hint}"
 
     def is_stopped(self) -> bool:
         """Whether somebody sent it SIGSTOP (state T): then it is not its decoder that hangs."""

@@ -1,7 +1,9 @@
 """What a worker loads at its start: torch, the encoder on its device, the tokenizer, the plan, its three stages."""
 
+import os
 import queue
 from collections.abc import Callable
+from importlib import import_module
 
 from ...core.paths import OutputPaths
 from ...core.units import LatentSpec
@@ -19,11 +21,13 @@ from .board import Board
 from .budget import ByteBudget
 from .encode_stage import EncodeStage
 from .messages import Closed, FromWorker
+from .orders import WorkerOrders
 from .prefetch import Decode, Prefetcher
 from .work import ChunkWork
-from .worker import WorkerOrders
 from .write_stage import WriteStage
 
+TEST_HOOK = "PREP_TEST_DECODE_HOOK"
+"""Environment variable with a "module:function"; for tests of supervision only."""
 _CLIP_FACTS = ("audio_path", "file_size", "mtime_ns", "num_frames", "source_rate", "channels")
 
 
@@ -71,6 +75,8 @@ def _shard_writer(orders: WorkerOrders, paths: OutputPaths, send: Callable[[From
 
 
 def _decoder(settings: AudioSettings, spec: LatentSpec) -> Decode:
+    hook = _test_hook()
+
     def decode_clip(chunk: ChunkWork, row: int) -> DecodedAudio:
         clip = {name: chunk.clips.column(name)[row].as_py() for name in _CLIP_FACTS}
         frames = clip["num_frames"]
@@ -81,6 +87,17 @@ def _decoder(settings: AudioSettings, spec: LatentSpec) -> Decode:
             sample_rate=clip["source_rate"],
             channels=clip["channels"],
         )
+        if hook is not None:
+            hook(clip["audio_path"])
         return decode(clip["audio_path"], spec, settings, planned)
 
     return decode_clip
+
+
+def _test_hook() -> Callable[[str], None] | None:
+    """A function called with each path before it is decoded: how tests make a decoder that crashes or hangs."""
+    name = os.environ.get(TEST_HOOK)
+    if not name:
+        return None
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)

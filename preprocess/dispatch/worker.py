@@ -10,41 +10,21 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import DiskError, PrepError
 from ...core.paths import OutputPaths
-from ..config import RunConfig
-from ..encode.protocol import DeviceKind, EncoderInfo
 from . import guard
 from .board import Board
 from .messages import Failed, Finished, FromWorker, HandedBack, Ready, clipped, encode
+from .orders import WorkerOrders
 
 if TYPE_CHECKING:
     from .encode_stage import EncodeStage
     from .prefetch import Prefetcher
     from .write_stage import WriteStage
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WorkerOrders:
-    """All that one worker incarnation is told at its start."""
-
-    rank: int
-    run_id: str
-    """Unique to this incarnation: names its journal and its open shards."""
-    config: RunConfig
-    info: EncoderInfo
-    device_kind: DeviceKind
-    device_name: str
-    output_dir: str
-    fingerprint: str
-    board_path: str
-    decode_threads: int
-    drain_s: float
 
 
 def worker_main(orders: WorkerOrders, inbox: Any, outbox: Connection, lifeline: Connection, parent_pid: int) -> None:
@@ -118,7 +98,9 @@ class Worker:
                 if prefetcher.ended:
                     break
                 continue
-            if self._draining.is_set() and (not on_encoder or encode_stage.rest_seconds(batch) > self._orders.drain_s):
+            if self._draining.is_set() and (
+                not on_encoder or encode_stage.rest_seconds(batch) > self._orders.config.supervision.drain_s
+            ):
                 break
             encode_stage.run(batch)
             prefetcher.done(batch)

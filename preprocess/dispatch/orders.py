@@ -1,0 +1,56 @@
+"""What a run tells its workers at their start: plain frozen data, pickled into the new process."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.paths import OutputPaths
+from ..config import RunConfig
+from ..encode.protocol import DeviceKind, EncoderInfo
+from .devices import Devices
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FleetOrders:
+    """What every worker of a run needs to know."""
+
+    config: RunConfig
+    info: EncoderInfo
+    devices: Devices
+    paths: OutputPaths
+    fingerprint: str
+    """Of the plan."""
+    decode_threads: int
+    """Per worker."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerOrders:
+    """All that one worker incarnation is told at its start."""
+
+    rank: int
+    run_id: str
+    """Unique to this incarnation: names its journal and its open shards."""
+    config: RunConfig
+    info: EncoderInfo
+    device_kind: DeviceKind
+    device_name: str
+    output_dir: str
+    fingerprint: str
+    board_path: str
+    decode_threads: int
+
+
+def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> WorkerOrders:
+    """The orders of one incarnation of ``rank``; its board lies in the folder ``boards``."""
+    return WorkerOrders(
+        rank=rank,
+        run_id=run_id,
+        config=fleet.config,
+        info=fleet.info,
+        device_kind=fleet.devices.kind,
+        device_name=fleet.devices.names[rank],
+        output_dir=str(fleet.paths.root),
+        fingerprint=fleet.fingerprint,
+        board_path=str(boards / f"r{rank}-{run_id}"),
+        decode_threads=fleet.decode_threads,
+    )
