@@ -4,19 +4,18 @@ A header costs one small read, so a slow file system costs latency, not bandwidt
 each (a future per file would cost more than a local read). Order is kept, and no more than ``GROUPS_AHEAD`` groups per
 thread are in flight, so memory stays flat.
 
-A length is an expectation here, used for batches and chunks; what is decoded decides. So a file whose header is damaged
-or says nothing is planned with a length guessed from its size, and a header that promises more than the file can hold
-is cut down.
+A length is an expectation here, used for batches and chunks; what is decoded decides. So a file whose header says
+nothing of its length, or nothing that can be true, is planned with a length guessed from its size.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Protocol
 
 from ...core.errors import ClipFault
 from ...core.units import LatentSpec, resampled_length
+from ..audio.header import AudioHeader
 from ..corpora.clip import Clip, RefusedClip
 from .clip_table import UNKNOWN_FRAMES, AudioFacts
 
@@ -27,26 +26,8 @@ GROUPS_AHEAD = 2
 
 GUESSED_BYTES_PER_SECOND = 16_000
 """Of a file without a readable length: MP3 at 128 kbit/s, the commonest kind without one."""
-MAX_FRAMES_PER_BYTE = 1024
-"""More than any codec makes of one byte (FLAC of silence: about 350); a header that says more is lying."""
 
-
-class Header(Protocol):
-    """What is read from an audio file's header (preprocess/audio/header.py)."""
-
-    @property
-    def num_frames(self) -> int | None: ...
-    @property
-    def sample_rate(self) -> int | None: ...
-    @property
-    def channels(self) -> int | None: ...
-    @property
-    def file_size(self) -> int: ...
-    @property
-    def mtime_ns(self) -> int: ...
-
-
-Probe = Callable[[Clip], Header]
+Probe = Callable[[Clip], AudioHeader]
 """Looks at a clip's audio file; raises ``ClipFault`` for one that can't be taken at all."""
 
 Scanned = tuple[Clip, AudioFacts] | RefusedClip
@@ -76,19 +57,18 @@ def refused(clip: Clip, error: ClipFault) -> RefusedClip:
     )
 
 
-def audio_facts(header: Header, spec: LatentSpec) -> AudioFacts:
+def audio_facts(header: AudioHeader, spec: LatentSpec) -> AudioFacts:
     """Facts for the plan, with the expected number of samples at the VAE's rate (at least 1)."""
     if header.num_frames is None or not header.sample_rate:
         num_samples = header.file_size * spec.sample_rate // GUESSED_BYTES_PER_SECOND
     else:
-        believable = min(header.num_frames, header.file_size * MAX_FRAMES_PER_BYTE)
-        num_samples = resampled_length(believable, header.sample_rate, spec.sample_rate)
+        num_samples = resampled_length(header.num_frames, header.sample_rate, spec.sample_rate)
     return AudioFacts(
         file_size=header.file_size,
         mtime_ns=header.mtime_ns,
         num_frames=UNKNOWN_FRAMES if header.num_frames is None else header.num_frames,
-        source_rate=header.sample_rate or 0,
-        channels=header.channels or 0,
+        source_rate=header.sample_rate,
+        channels=header.channels,
         num_samples=max(1, num_samples),
     )
 

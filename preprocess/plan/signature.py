@@ -2,19 +2,20 @@
 
 A corpus' signature is a hash over (path, size, mtime) of its annotation files and, for song folders, over the folders'
 own times, which change when an entry comes or goes. Audio files are not looked at: a file that was changed in place is
-noticed when it is opened (its size and time stand in the plan). 10,000 song folders take about 0.3 s on a local disk,
+noticed when it is opened (its size and time stand in the plan). 10,000 song folders take about 0.5 s on a local disk,
 where reading them again takes minutes.
 """
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import xxhash
 
 from ..config import Corpus, FolderCorpus, RunConfig
+from ..corpora.folder_based import song_folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,16 @@ def _signature(corpus: Corpus) -> CorpusSignature:
 def _folder_facts(root: Path) -> Iterator[str]:
     """Facts of ``root``, of the song folders in it and of the JSON files in those, sorted by path."""
     yield _fact(root)
-    for song in _entries(root):
-        if song.is_dir():
-            yield _fact(Path(song))
-            yield from (_fact(Path(entry)) for entry in _entries(Path(song)) if entry.name.endswith(".json"))
+    for song in _names(root, song_folders):
+        folder = root / song
+        yield _fact(folder)
+        yield from (_fact(folder / name) for name in sorted(_names(folder, os.listdir)) if name.endswith(".json"))
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _names(folder: Path, listed: Callable[[str], list[str]]) -> list[str]:
+    """What ``listed`` finds there; nothing if the folder can't be opened."""
     try:
-        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+        return listed(str(folder))
     except OSError:
         return []
 

@@ -1,12 +1,12 @@
 """Clips, encoders, configurations and limits for the tests of the plan."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from latentprep.core.errors import Fault, FaultCode, Stage
 from latentprep.core.units import LatentSpec
+from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.config import RunConfig
 from latentprep.preprocess.corpora.clip import Clip, RefusedClip
 from latentprep.preprocess.encode.protocol import EncoderInfo
@@ -14,6 +14,7 @@ from latentprep.preprocess.events import Event
 from latentprep.preprocess.plan.limits import CutLimits
 from latentprep.preprocess.plan.make import make_plan
 from latentprep.preprocess.plan.plan import Plan
+from latentprep.preprocess.plan.scan import Probe
 from latentprep.preprocess.score.tokenizer import SvsTokenizer
 
 TOKENIZER_FOLDER = Path(__file__).parents[3] / "preprocess/encode/tiny"
@@ -21,15 +22,10 @@ SPEC = LatentSpec(sample_rate=16000, hop_length=640, patch_size=4, latent_dim=64
 PATCH = SPEC.patch_samples
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FakeHeader:
-    """What a header says; made from the clip's own name, so that no file is needed."""
-
-    num_frames: int | None = 160_000
-    sample_rate: int | None = 16000
-    channels: int | None = 1
-    file_size: int = 1_000_000
-    mtime_ns: int = 1
+def header(**changes: Any) -> AudioHeader:
+    """What a header says: 10 s of mono at 16 kHz, unless changed."""
+    values = {"num_frames": 160_000, "sample_rate": 16_000, "channels": 1, "file_size": 1_000_000, "mtime_ns": 1}
+    return AudioHeader(**values | changes)
 
 
 def clip(item: str = "a", **changes: Any) -> Clip:
@@ -92,16 +88,16 @@ def limits(**changes: Any) -> CutLimits:
     return CutLimits(**values | changes)
 
 
-def by_item(seconds: Mapping[str, float], default: float = 10.0) -> Callable[[Clip], FakeHeader]:
+def by_item(seconds: Mapping[str, float], default: float = 10.0) -> Probe:
     """A probe that gives items these lengths."""
-    return lambda c: FakeHeader(num_frames=int(seconds.get(c.item_name, default) * 16000))
+    return lambda c: header(num_frames=int(seconds.get(c.item_name, default) * 16000))
 
 
 def plan_of(
     folder: Path,
     clips: Iterable[Clip | RefusedClip],
     *,
-    probe: Callable[[Clip], Any] = by_item({}),  # noqa: B008
+    probe: Probe = by_item({}),  # noqa: B008
     encoder: EncoderInfo | None = None,
     run: RunConfig | None = None,
     events: list[Event] | None = None,

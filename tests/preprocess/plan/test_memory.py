@@ -8,7 +8,7 @@ SCRIPT = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from tests.preprocess.plan.builders import FakeHeader, clip, plan_of
+from tests.preprocess.plan.builders import clip, header, plan_of
 
 def clips(count):
     words, notes = tuple("la li lu le lo".split()) * 3, ("<NOTE_8>",) * 15
@@ -17,7 +17,7 @@ def clips(count):
         yield clip(f"song {number // 20} # {number}", **fields)
 
 def probe(c):
-    return FakeHeader(num_frames=16000 * (2 + hash(c.item_name) % 10))
+    return header(num_frames=16000 * (2 + hash(c.item_name) % 10))
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -25,15 +25,15 @@ def peak():
 folder = Path(sys.argv[1])
 plan_of(folder, clips(40_000), probe=probe)
 before = peak()
-plan = plan_of(folder, clips(120_000), probe=probe)
+plan = plan_of(folder, clips(160_000), probe=probe)
 made = peak()
-assert 120_000 == sum(plan.chunk(number).num_rows for number in range(plan.num_chunks))
+assert 160_000 == sum(plan.chunk(number).num_rows for number in range(plan.num_chunks))
 print(before, made - before, peak() - made, plan.path.stat().st_size >> 20, "torch" in sys.modules)
 """
 
 
-def test_three_times_the_clips_take_hardly_more_memory(tmp_path: Path) -> None:
-    """120,000 clips with 15 notes are about 100 MB in the file and would be 300 MB as objects; 30 MB are allowed beyond
+def test_four_times_the_clips_take_hardly_more_memory(tmp_path: Path) -> None:
+    """160,000 clips with 15 notes are over 130 MB in the file and would be 400 MB as objects; 60 MB are allowed beyond
     what 40,000 take, for 17 bytes a clip and the arrays of the cut. torch stays out."""
     root = Path(__file__).parents[3]
 
@@ -43,6 +43,6 @@ def test_three_times_the_clips_take_hardly_more_memory(tmp_path: Path) -> None:
 
     _, growth, reading, file_size, torch = done.stdout.split()
     assert int(file_size) > 80
-    assert int(growth) < 30
+    assert int(growth) < 60
     assert int(reading) < 30
     assert "False" == torch

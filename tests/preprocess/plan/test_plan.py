@@ -7,13 +7,14 @@ import pyarrow as pa
 import pytest
 import yaml
 from latentprep.core.errors import FaultCode, OutputError, Stage
+from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.corpora.clip import Clip
 from latentprep.preprocess.plan.clip_table import CLIP_SCHEMA
 from latentprep.preprocess.plan.identity import Identity
 from latentprep.preprocess.plan.plan import CHUNK_SCHEMA, Plan
 from latentprep.preprocess.score.tokenizer import SvsTokenizer
 
-from .builders import SPEC, TOKENIZER_FOLDER, FakeHeader, by_item, clip, config, info, plan_of, refused_clip
+from .builders import SPEC, TOKENIZER_FOLDER, by_item, clip, config, header, info, plan_of, refused_clip
 
 CLIPS = [clip(f"{number}") for number in range(80)]
 SECONDS = {str(number): 1 + number % 7 for number in range(80)}
@@ -75,8 +76,8 @@ def test_the_same_run_has_the_same_fingerprint(tmp_path: Path) -> None:
     """Also with other times on the files, other run-time settings, and in another folder."""
     first = _fingerprint(tmp_path / "a")
 
-    def touched(c: Clip) -> FakeHeader:
-        return FakeHeader(num_frames=int(SECONDS[c.item_name] * 16000), mtime_ns=77, file_size=2_000_000)
+    def touched(c: Clip) -> AudioHeader:
+        return header(num_frames=int(SECONDS[c.item_name] * 16000), mtime_ns=77, file_size=2_000_000)
 
     assert 32 == len(first)
     assert first == _fingerprint(tmp_path / "b")
@@ -104,8 +105,8 @@ def test_the_fingerprint_changes_with_any_content(tmp_path: Path) -> None:
 
 def test_decoded_bytes_count_the_waveform_and_the_stored_samples(tmp_path: Path) -> None:
     """What a worker's byte budget is charged with: 4 bytes for each, and the stored ones in all channels."""
-    plan = plan_of(tmp_path, [clip()], probe=lambda c: FakeHeader(num_frames=48_000, sample_rate=48_000, channels=2))
-    unknown = plan_of(tmp_path, [clip()], probe=lambda c: FakeHeader(num_frames=None))
+    plan = plan_of(tmp_path, [clip()], probe=lambda c: header(num_frames=48_000, sample_rate=48_000, channels=2))
+    unknown = plan_of(tmp_path, [clip()], probe=lambda c: header(num_frames=None))
 
     assert [4 * (16_000 + 96_000)] == plan.decoded_bytes(plan.chunk(0)).tolist()
     assert [8_000_000] == unknown.decoded_bytes(unknown.chunk(0)).tolist()
