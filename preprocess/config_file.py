@@ -104,7 +104,7 @@ def _drop_empty_sections(draft: Draft) -> None:
 
 
 def _drop_unused_path(draft: Draft) -> None:
-    """`--set encoder.name=dummy` on a configuration with a checkpoint: the path would only cloud the plan's identity."""
+    """`--set encoder.name=dummy` on a configuration with a checkpoint: the path would cloud the identity."""
     name, path = draft.get(("encoder", "name")), draft.get(("encoder", "path"))
     if name in ("tiny", "dummy") and path is not None:
         origin = draft.origin(("encoder", "path"))
