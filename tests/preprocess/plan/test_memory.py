@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
 import resource, sys
 from pathlib import Path
@@ -32,6 +34,7 @@ print(before, made - before, peak() - made, plan.path.stat().st_size >> 20, "tor
 """
 
 
+@pytest.mark.slow
 def test_four_times_the_clips_take_hardly_more_memory(tmp_path: Path) -> None:
     """160,000 clips with 15 notes are over 130 MB in the file and would be 400 MB as objects; 60 MB are allowed beyond
     what 40,000 take, for 17 bytes a clip and the arrays of the cut. torch stays out."""
