@@ -1,6 +1,9 @@
 """The main job, from corpora to what ``load_from_disk`` opens, with real processes and real files."""
 
 import json
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from latentprep import run
 from latentprep.core.errors import CheckpointError, ConfigError, OutputError, PrepError
 from latentprep.core.schema import COLUMNS
 from latentprep.preprocess import events
+from latentprep.preprocess.config_file import resolved_yaml
 from latentprep.preprocess.events import RunSummary
 
 from .runs import GOLDEN, bulk_config, golden_config
@@ -167,6 +171,23 @@ def test_no_rows_at_all_is_an_error(tmp_path: Path):
 
     with pytest.raises(PrepError, match="not_audio"):
         run(golden_config(tmp_path / "out", datasets=[corpus], encoder={"name": "dummy"}))
+
+
+@pytest.mark.slow
+def test_the_parent_stays_small(tmp_path: Path):
+    """Promise 8: its memory doesn't grow with annotations; torch alone would take 400 MB."""
+    config = bulk_config(tmp_path, 1000)
+    (tmp_path / "prep.yaml").write_text(resolved_yaml(config))
+    command = [sys.executable, "-m", "latentprep.cli.main", "svs", "--config", tmp_path / "prep.yaml"]
+    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak_kib = 0
+    while parent.poll() is None:
+        status = Path(f"/proc/{parent.pid}/status").read_text()
+        peak_kib = max(peak_kib, *(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+        time.sleep(0.1)
+
+    assert 0 == parent.returncode
+    assert 0 < peak_kib < 400 * 1024
 
 
 @pytest.mark.slow

@@ -150,7 +150,7 @@ def test_a_rank_that_cannot_start_is_left_out_and_the_others_go_on():
 
 def test_the_run_ends_when_no_rank_can_start():
     """With the text of the failure, not after a time-out."""
-    state, actions = run_through(rules.start((0,), (0,)), RankDied(0, "bad driver"), RankDied(0, "bad driver"))
+    _, actions = run_through(rules.start((0,), (0,)), RankDied(0, "bad driver"), RankDied(0, "bad driver"))
 
     assert [GiveUp("no worker could start; rank 0: bad driver")] == actions
 
