@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+
 from latentprep.cli.main import COMMANDS, prep
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+
 from latentprep.preprocess.encode.audiovae.decoder import Decoder
 from latentprep.preprocess.encode.audiovae.encoder import Encoder
 from latentprep.preprocess.encode.audiovae.layers import Conv, ResidualUnit, Snake, TransposedConv
-from torch import Tensor, nn
 
 SOFT_ALPHA = 0.05
 """x + sin^2(ax)/a is x + a x^2 for small a: 5 % of second harmonic at full scale, and a gradient to grow by."""

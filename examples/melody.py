@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+
 from latentprep.preprocess.synth.sung_score import SungScore
 
 RATE = 16_000

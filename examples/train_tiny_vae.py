@@ -20,6 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from linear_codec import fit_linear_codec, write_linear_codec
+from melody import RATE, Take, melody_accuracy
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
 from latentprep.preprocess.encode.audiovae.config import AudioVaeConfig, read_config
 from latentprep.preprocess.encode.audiovae.decoder import Decoder
 from latentprep.preprocess.encode.audiovae.encoder import Encoder
@@ -27,10 +32,6 @@ from latentprep.preprocess.encode.cpu_tuning import tune_cpu
 from latentprep.preprocess.synth.songs import LANGUAGES, random_score
 from latentprep.preprocess.synth.timbre import VOICES
 from latentprep.preprocess.synth.voice import sing
-from linear_codec import fit_linear_codec, write_linear_codec
-from melody import RATE, Take, melody_accuracy
-from safetensors.torch import save_file
-from torch import Tensor, nn
 
 CONFIG = {
     "architecture": "voxcpm",

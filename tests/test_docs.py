@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from latentprep.cli.main import COMMANDS
 from latentprep.core.errors import ExitCode, FaultCode, WarningCode
 from latentprep.core.schema import COLUMNS, FORMAT_VERSION

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+
 from latentprep.cli.main import run_command
 from latentprep.core.errors import ExitCode
 from latentprep.preprocess.synth.demo_corpus import write_demo_corpus
-
 
 pytestmark = pytest.mark.slow  # imports torch twice and runs the VAE
 

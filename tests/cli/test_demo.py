@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from latentprep.cli.main import run_command
 from latentprep.core.errors import ExitCode
 

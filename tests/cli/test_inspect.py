@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+
 from latentprep.cli.main import run_command
 from latentprep.core.errors import ExitCode
-
 from tests.loaders.builders import row, small_dataset, write_dataset
 
 

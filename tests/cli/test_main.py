@@ -3,11 +3,11 @@ import sys
 
 import click
 import pytest
+
+from latentprep import __version__
 from latentprep.cli import main as main_module
 from latentprep.cli.main import COMMANDS, prep, run_command
 from latentprep.core.errors import ExitCode, PrepError, TooManySkipped
-
-from latentprep import __version__
 
 
 def test_help_imports_nothing_heavy():

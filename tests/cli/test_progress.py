@@ -1,6 +1,7 @@
 from io import StringIO
 
 import pytest
+
 from latentprep.cli.progress import LINE_INTERVAL_S, BarProgress, LineProgress, announcement, progress
 from latentprep.preprocess.events import (
     CorpusRead,

@@ -1,4 +1,5 @@
 import pytest
+
 from latentprep.cli.quantities import clock, count, duration, rate, size, times_real_time
 
 

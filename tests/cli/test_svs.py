@@ -3,6 +3,7 @@ from pathlib import Path
 
 import click
 import pytest
+
 from latentprep.cli.main import run_command
 from latentprep.cli.svs import as_overrides, device_overrides
 from latentprep.core.errors import ExitCode

@@ -1,4 +1,5 @@
 import pytest
+
 from latentprep.cli.tally import Tally, bottleneck
 from latentprep.preprocess.events import StageSeconds, WorkerReady
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from latentprep.cli.main import run_command
 from latentprep.core.errors import ExitCode
 from latentprep.preprocess.score.tokenizer import SvsTokenizer

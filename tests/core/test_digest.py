@@ -9,9 +9,9 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.digest import Digests, digest_batch, hash_rows, refuse_nulls, sum_digests
 from latentprep.core.schema import COLUMNS, row_schema
-
 from tests.writers.builders import rows
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "expected.parquet"

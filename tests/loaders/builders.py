@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
 from latentprep.core.paths import OutputPaths, shard_name
 from latentprep.core.schema import row_schema
 

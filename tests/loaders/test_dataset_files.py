@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from latentprep.core.errors import OutputError
 from latentprep.core.paths import OutputPaths
 from latentprep.loaders.dataset_files import DatasetFiles

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+
 from latentprep.core.schema import COLUMNS
 from latentprep.loaders.dataset_files import DatasetFiles
 from latentprep.loaders.row_view import LatentSummary

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import ConfigError, ExitCode
 from latentprep.preprocess.config import (
     EncoderSettings,

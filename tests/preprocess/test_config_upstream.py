@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from latentprep.core.errors import ConfigError
 from latentprep.preprocess.config import FolderCorpus, JsonFileCorpus
 from latentprep.preprocess.config_file import load_config

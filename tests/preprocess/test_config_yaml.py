@@ -1,6 +1,7 @@
 """YAML with lines."""
 
 import pytest
+
 from latentprep.core.errors import ConfigError
 from latentprep.preprocess.config_yaml import parse_yaml, read_yaml
 

@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+
 from latentprep.core.errors import CheckpointError, OutputError, UsageError
 from latentprep.core.paths import OutputPaths
 from latentprep.preprocess.config import EncoderSettings

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+
 from latentprep.core.paths import OutputPaths
 from latentprep.core.schema import ANNOTATION_COLUMNS, COLUMNS, IDENTITY_COLUMNS
 from latentprep.core.units import LatentSpec

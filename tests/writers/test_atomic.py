@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from latentprep.core.errors import DiskError, ExitCode
 from latentprep.writers import atomic
 from latentprep.writers.atomic import atomic_file, atomic_write, disk_errors, rename_noreplace

@@ -1,8 +1,8 @@
 import pyarrow as pa
 import pytest
+
 from latentprep.core.schema import row_schema
 from latentprep.writers.block import END_MARK, BlockMetadata, decode_block, encode_block, hash_bytes, schema_bytes
-
 from tests.writers.builders import metadata, rows
 
 

@@ -3,12 +3,12 @@ from pathlib import Path
 import datasets
 import pyarrow as pa
 import yaml
+
 from latentprep.core.digest import Digests
 from latentprep.core.paths import OutputPaths
 from latentprep.core.schema import COLUMNS
 from latentprep.core.units import LatentSpec
 from latentprep.writers.card import CardFacts, card_text, write_card
-
 from tests.writers.builders import finished_run
 
 SPEC = LatentSpec(sample_rate=44_100, hop_length=640, patch_size=4, latent_dim=64)

@@ -5,12 +5,12 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from latentprep.core.errors import OutputError
 from latentprep.core.paths import OutputPaths
 from latentprep.core.schema import COLUMNS, features, row_schema
 from latentprep.writers.hf_dataset import write_hf_metadata
 from latentprep.writers.ledger import read_journals
-
 from tests.writers.builders import FINGERPRINT, finished_run, metadata, rows, writer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "expected.parquet"

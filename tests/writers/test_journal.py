@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import DiskError, OutputError
 from latentprep.writers.journal import CommittedChunk, JournalWriter, committed_chunks, journal_header, read_journal
 from latentprep.writers.records import BlockRecord, ClosedRecord, DroppedRecord, Record, decode_line, encode_line
-
 from tests.writers.builders import skipped
 
 RECORDS: list[Record] = [

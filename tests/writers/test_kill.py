@@ -11,7 +11,6 @@ from latentprep.writers.hf_dataset import write_hf_metadata
 from latentprep.writers.ledger import read_journals
 from latentprep.writers.repair import drop_hidden_blocks
 from latentprep.writers.salvage import salvage_open_shards
-
 from tests.writers.builders import FINGERPRINT, read_shard, rows, skipped
 
 WRITE = """

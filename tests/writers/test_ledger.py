@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from latentprep.core.digest import digest_batch, sum_digests
 from latentprep.core.paths import OutputPaths
 from latentprep.writers.ledger import read_journals
-
 from tests.writers.builders import (
     FINGERPRINT,
     finished_run,

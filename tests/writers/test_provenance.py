@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from latentprep.core.errors import OutputError
 from latentprep.core.paths import OutputPaths
 from latentprep.writers import provenance as module

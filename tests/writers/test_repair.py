@@ -2,11 +2,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from latentprep.core.errors import OutputError
 from latentprep.core.paths import OutputPaths
 from latentprep.writers.ledger import read_journals
 from latentprep.writers.repair import drop_hidden_blocks
-
 from tests.writers.builders import FINGERPRINT, finished_run, read_shard, rows, shard_names
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from latentprep.core.paths import OutputPaths
 from latentprep.writers import part as part_module
 from latentprep.writers import salvage as salvage_module
@@ -14,7 +15,6 @@ from latentprep.writers.ledger import read_journals
 from latentprep.writers.records import BlockRecord
 from latentprep.writers.repair import drop_hidden_blocks
 from latentprep.writers.salvage import SalvageReport, salvage_open_shards
-
 from tests.writers.builders import (
     FINGERPRINT,
     finished_run,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
 from latentprep.core.digest import digest_batch
 from latentprep.core.errors import DiskError, OutputError
 from latentprep.core.paths import OutputPaths
@@ -17,7 +18,6 @@ from latentprep.writers.ledger import read_journals
 from latentprep.writers.records import BlockRecord, ClosedRecord
 from latentprep.writers.salvage import salvage_open_shards
 from latentprep.writers.shard import ShardLimits, ShardWriter
-
 from tests.writers.builders import (
     FINGERPRINT,
     finished_run,

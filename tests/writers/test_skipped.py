@@ -3,7 +3,6 @@ from pathlib import Path
 
 from latentprep.core.paths import OutputPaths
 from latentprep.writers.skipped import SkippedLine, read_skipped, skipped_line, write_skipped
-
 from tests.writers.builders import skipped
 
 

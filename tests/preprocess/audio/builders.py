@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import soundfile
+
 from latentprep.core.units import LatentSpec
 
 SPEC = LatentSpec(sample_rate=16_000, hop_length=640, patch_size=4, latent_dim=64)

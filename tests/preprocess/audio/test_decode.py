@@ -10,6 +10,7 @@ import soundfile
 import torch
 import torchaudio
 import xxhash
+
 from latentprep.core.errors import Stage
 from latentprep.core.units import frames_to_seconds, num_latent_frames, samples_to_seconds
 from latentprep.preprocess.audio import samples as samples_module

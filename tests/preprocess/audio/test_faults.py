@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from latentprep.core.errors import ClipFault, FaultCode, Stage, WarningCode
 from latentprep.preprocess.audio.decode import DecodedAudio, decode
 from latentprep.preprocess.audio.header import AudioHeader, read_header

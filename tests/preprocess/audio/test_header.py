@@ -9,6 +9,7 @@ import pytest
 import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.preprocess.audio import header as header_module
 from latentprep.preprocess.audio.header import read_header
 from latentprep.preprocess.audio.riff import parse_wav

@@ -6,6 +6,7 @@ import torch
 import torchaudio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from latentprep.core.errors import ClipFault
 from latentprep.core.units import resampled_length
 from latentprep.preprocess.audio.resample import MAX_KERNEL_VALUES, kernel_values, resample

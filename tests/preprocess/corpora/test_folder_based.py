@@ -1,6 +1,7 @@
 """The folder_based reader: order and errors over many songs."""
 
 import pytest
+
 from latentprep.core.errors import CorpusError
 from latentprep.preprocess.config import ScoreSettings
 from latentprep.preprocess.corpora import folder_based

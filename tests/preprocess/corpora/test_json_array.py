@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import CorpusError
 from latentprep.preprocess.corpora import json_array
 from latentprep.preprocess.corpora.json_array import read_array

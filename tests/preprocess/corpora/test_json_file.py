@@ -1,6 +1,7 @@
 """The json_file reader."""
 
 import pytest
+
 from latentprep.core.errors import Stage
 from latentprep.preprocess.config import ScoreSettings
 from latentprep.preprocess.corpora.clip import Clip, RefusedClip

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pyarrow.parquet as pq
 import pytest
+
 from latentprep.core.errors import CorpusError
 from latentprep.core.schema import ANNOTATION_COLUMNS, IDENTITY_COLUMNS
 from latentprep.preprocess.config import Corpus

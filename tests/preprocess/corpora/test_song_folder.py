@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+
 from latentprep.preprocess.config import ScoreSettings
 from latentprep.preprocess.corpora.clip import Clip
 from latentprep.preprocess.corpora.song_folder import BrokenMetadata, is_solo, read_song

@@ -1,6 +1,7 @@
 """The weak_json_file reader."""
 
 import pytest
+
 from latentprep.preprocess.config import ScoreSettings
 from latentprep.preprocess.corpora.clip import Clip
 from latentprep.preprocess.corpora.weak_json_file import read_weak_json_file

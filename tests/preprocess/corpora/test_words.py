@@ -5,6 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.preprocess.corpora.words import APOSTROPHES, JOINERS, has_lyric, is_marker, split_words
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save_file
+
 from latentprep.preprocess.encode.audiovae.config import read_config
 from latentprep.preprocess.encode.audiovae.shapes import expected_shapes
-from safetensors.numpy import save_file
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GOLDEN_V1 = GOLDEN / "vae" / "checkpoint_v1"

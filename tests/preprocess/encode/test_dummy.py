@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import UsageError
 from latentprep.core.units import num_latent_frames
 from latentprep.preprocess.encode.dummy import DUMMY_SPEC, DummyEncoder, describe_dummy

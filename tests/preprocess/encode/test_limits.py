@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.units import LatentSpec
 from latentprep.preprocess.encode.limits import BatchLimits, batch_limits
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+
 from latentprep.preprocess.encode.precision import storage_dtype
 
 _CODE = """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from latentprep.core.errors import CheckpointError
 from latentprep.preprocess.config import EncoderSettings
 from latentprep.preprocess.encode.protocol import DeviceKind

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from latentprep.core.units import LatentSpec
 from latentprep.preprocess.config import EncoderSettings
 from latentprep.preprocess.encode.registry import build, describe

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from latentprep.core.units import num_latent_frames
 from latentprep.preprocess.encode.checkpoint_info import describe_audio_vae
 from latentprep.preprocess.encode.voxcpm import AudioVaeEncoder, build_audio_vae

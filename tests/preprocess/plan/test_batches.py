@@ -1,6 +1,7 @@
 """Encode batches: exact small examples, worked out by hand."""
 
 import numpy as np
+
 from latentprep.preprocess.plan.batches import Batches, CutInput, cut_batches
 
 from .builders import PATCH, limits

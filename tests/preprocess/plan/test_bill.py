@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from latentprep.preprocess.plan.bill import FreeSpace, free_space, make_bill
 
 from .builders import clip, config, info, plan_of, refused_clip

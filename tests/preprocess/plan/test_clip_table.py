@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+
 from latentprep.core.errors import ClipFault, FaultCode, WarningCode
 from latentprep.core.schema import ANNOTATION_COLUMNS, COLUMNS
 from latentprep.preprocess.plan import clip_table

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from latentprep.preprocess.plan.cut import Cut, CutInput, CutLimits, cut
 from latentprep.preprocess.plan.row_bytes import row_bytes
 

@@ -1,6 +1,7 @@
 """Dealing batches into chunks: exact small examples."""
 
 import numpy as np
+
 from latentprep.preprocess.plan.batches import CutInput, cut_batches
 from latentprep.preprocess.plan.deal import deal, shuffle_keys
 

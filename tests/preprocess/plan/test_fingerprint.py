@@ -1,6 +1,7 @@
 """The fingerprint sees content, not layout."""
 
 import pyarrow as pa
+
 from latentprep.preprocess.plan.fingerprint import Fingerprint
 
 

@@ -1,6 +1,7 @@
 """Identity: what a resume may not change, and how the refusal reads."""
 
 import pytest
+
 from latentprep.preprocess.config import RunConfig
 from latentprep.preprocess.encode.protocol import DeviceKind
 from latentprep.preprocess.plan.identity import Identity, differences

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from latentprep.core.errors import CorpusError, FaultCode
 from latentprep.preprocess.events import Event, Scanning
 from latentprep.preprocess.plan.plan import Plan

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
+
 from latentprep.core.errors import FaultCode, OutputError, Stage
 from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.corpora.clip import Clip

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+
 from latentprep.preprocess.plan.row_bytes import row_bytes
 
 from .builders import SPEC

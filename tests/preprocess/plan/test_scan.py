@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from latentprep.core.errors import ClipFault, FaultCode, Stage
 from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.corpora.clip import Clip, RefusedClip

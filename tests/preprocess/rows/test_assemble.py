@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from latentprep.core.schema import ANNOTATION_COLUMNS, COLUMNS, IDENTITY_COLUMNS, row_schema
 from latentprep.core.units import LatentSpec
 from latentprep.preprocess.rows.assemble import assemble
-
 from tests.writers.builders import annotations
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "expected.parquet"

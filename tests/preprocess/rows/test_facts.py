@@ -1,5 +1,6 @@
 import pyarrow as pa
 import pytest
+
 from latentprep.core.errors import WarningCode
 from latentprep.preprocess.rows.facts import (
     FACTS_SCHEMA,
@@ -9,7 +10,6 @@ from latentprep.preprocess.rows.facts import (
     encode_facts,
     facts_table,
 )
-
 from tests.writers.builders import annotations
 
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import ClipFault, FaultCode, Stage, WarningCode
 from latentprep.preprocess.score.check import Annotation, Score, check_annotation, check_bpm, check_weak
 from latentprep.preprocess.score.note_value import NOTE_QUARTERS

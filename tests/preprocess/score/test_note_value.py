@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.preprocess.score.note_value import NOTE_QUARTERS, score_seconds
 
 EXPECTED = Path(__file__).parents[2] / "golden" / "expected.parquet"

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import ClipFault
 from latentprep.preprocess.score.note_value import NOTE_QUARTERS
 from latentprep.preprocess.score.prompt import build_prompt, prompt_length, prompt_text, svs_prompt

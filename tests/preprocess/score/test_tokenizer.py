@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from latentprep.core.errors import CheckpointError, ClipFault, FaultCode, Stage
 from latentprep.preprocess.score import tokenizer as tokenizer_module
 from latentprep.preprocess.score.tokenizer import SvsTokenizer

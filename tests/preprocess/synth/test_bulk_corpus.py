@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+
 from latentprep.preprocess.synth.corpus import BulkCorpus, write_bulk_corpus
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+
 from latentprep.core.errors import FaultCode, UsageError
 from latentprep.preprocess.config import RunConfig
 from latentprep.preprocess.score.note_value import NOTE_QUARTERS

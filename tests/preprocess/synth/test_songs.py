@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from latentprep.preprocess.score.note_value import NOTE_QUARTERS
 from latentprep.preprocess.synth.lyrics import LINES
 from latentprep.preprocess.synth.songs import LANGUAGES, Language, random_score

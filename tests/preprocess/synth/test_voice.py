@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from latentprep.preprocess.synth.songs import LANGUAGES, random_score
 from latentprep.preprocess.synth.sung_score import SungScore
 from latentprep.preprocess.synth.timbre import VOICES, Voice

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
+
 from latentprep.core.errors import CheckpointError
 from latentprep.preprocess.encode.audiovae.checkpoint import hash_checkpoint, open_checkpoint
-from safetensors.numpy import load_file, save_file
 
 from ..builders import GOLDEN_V1, GOLDEN_V2, random_state, write_checkpoint, write_config
 

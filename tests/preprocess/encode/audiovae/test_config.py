@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from latentprep.core.errors import CheckpointError
 from latentprep.core.units import LatentSpec
 from latentprep.preprocess.encode.audiovae.config import AudioVaeConfig, read_config

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from latentprep.preprocess.encode.audiovae.checkpoint import open_checkpoint
 from latentprep.preprocess.encode.audiovae.config import read_config
 from latentprep.preprocess.encode.audiovae.receptive_field import (

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from latentprep.core.errors import CheckpointError
 from latentprep.preprocess.encode.audiovae.checkpoint import open_checkpoint
 from latentprep.preprocess.encode.audiovae.encoder import Encoder
