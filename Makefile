@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml
 		echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	@echo "Installing latentprep and what it needs into $(VENV) (PyTorch is about 6 GB; this takes some minutes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 demo: $(STAMP) ## Make a small corpus, encode it on the CPU, and decode one row to a WAV

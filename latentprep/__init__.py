@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from latentprep.preprocess.run import run
-    from latentprep.preprocess.score.prompt import svs_prompt
+    from latentprep.preprocess.run import run  # pyright: ignore[reportMissingImports]  # it cannot follow the mapping
+    from latentprep.preprocess.score.prompt import svs_prompt  # pyright: ignore[reportMissingImports]
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "run", "svs_prompt"]
