@@ -9,6 +9,7 @@ OUT/
     open/                  shards being written
     events.jsonl           what the parent reported
     lock-<part>            who works on which part of the plan
+    worker-r0-<run>.log    what a worker's libraries wrote to stderr; stacks-r0-<run>.txt: its threads at a crash or stall
 """
 
 import re
@@ -98,6 +99,14 @@ class OutputPaths:
     def journal(self, rank: int, run_id: str) -> Path:
         """Journal of one worker incarnation; ``run_id`` is unique to it."""
         return self.journal_dir / f"r{rank}-{run_id}.jsonl"
+
+    def worker_log(self, rank: int, run_id: str) -> Path:
+        """Standard error of one worker incarnation; deleted when empty."""
+        return self.work / f"worker-r{rank}-{run_id}.log"
+
+    def worker_stacks(self, rank: int, run_id: str) -> Path:
+        """Stacks of one worker incarnation at a crash or a stall; deleted when empty."""
+        return self.work / f"stacks-r{rank}-{run_id}.txt"
 
     def lock(self, part: int = 1) -> Path:
         """Lock of one part of the plan."""

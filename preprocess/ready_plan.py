@@ -1,6 +1,7 @@
 """The plan of a run: the stored one if it is this run's, a new one if there is none, a refusal if it is another's."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ..core.errors import ConfigError, OutputError
@@ -100,7 +101,7 @@ def _refuse_other_clips(paths: OutputPaths, old: Plan, new: Plan, changed: list[
 
 def _probe(settings: AudioSettings) -> Callable[[Clip], AudioHeader]:
     def look_at(clip: Clip) -> AudioHeader:
-        probe(clip.audio_path, clip.audio_root, settings)
-        return read_header(clip.audio_path)
+        warnings = probe(clip.audio_path, clip.audio_root, settings)
+        return replace(read_header(clip.audio_path), warnings=warnings)
 
     return look_at

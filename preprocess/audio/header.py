@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import soundfile
 
-from ...core.errors import ClipFault, FaultCode, Stage
+from ...core.errors import ClipFault, FaultCode, Stage, WarningCode
 from .regular_file import RegularFile
 from .riff import parse_wav
 
@@ -41,6 +41,8 @@ class AudioHeader:
     """Container, in libsndfile's words: WAV, FLAC, OGG, MP3, ..."""
     subtype: str = ""
     """Coding, in libsndfile's words: PCM_16, FLOAT, VORBIS, ..."""
+    warnings: tuple[WarningCode, ...] = ()
+    """What ``probe`` noticed on the way to the file."""
 
 
 def read_header(path: str) -> AudioHeader:

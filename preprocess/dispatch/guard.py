@@ -5,6 +5,7 @@ that waits in ``Queue.get()`` would never see its parent die (it holds a write e
 (PR_SET_PDEATHSIG), and where that doesn't reach (the parent thread that started it is gone) the lifeline's end does.
 """
 
+import contextlib
 import ctypes
 import faulthandler
 import os
@@ -41,6 +42,20 @@ def dump_stacks_into(path: Path) -> None:
     file = path.open("w")  # stays open: faulthandler writes to its descriptor from a signal handler
     faulthandler.enable(file, all_threads=True)
     faulthandler.register(STACKS_SIGNAL, file, all_threads=True)
+
+
+def log_stderr_into(path: Path) -> None:
+    """Send file descriptor 2 into ``path``: mpg123, cuDNN and others write there past Python, into the progress bar."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    os.dup2(file, 2)
+    os.close(file)
+
+
+def remove_if_empty(path: Path) -> None:
+    """Delete a log that nothing was written to."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
 
 
 def watch_lifeline(lifeline: Connection, on_drain: Callable[[], None]) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from ...core.paths import OutputPaths
 from .board import Board
 from .decide import QUEUE_DEPTH
-from .guard import DRAIN, PARENT_SIGNALS, STACKS_SIGNAL
+from .guard import DRAIN, PARENT_SIGNALS, STACKS_SIGNAL, remove_if_empty
 from .messages import Failed, FromWorker, Task, receive
 from .orders import WorkerOrders
 from .worker import worker_main
@@ -30,6 +31,8 @@ class WorkerHandle:
     def __init__(self, context: SpawnContext, orders: WorkerOrders, environment: Mapping[str, str]) -> None:
         self.rank = orders.rank
         self.run_id = orders.run_id
+        paths = OutputPaths(Path(orders.output_dir))
+        self._logs = (paths.worker_log(orders.rank, orders.run_id), paths.worker_stacks(orders.rank, orders.run_id))
         self.board = Board.create(Path(orders.board_path), orders.decode_threads)
         self._inbox = context.Queue(maxsize=QUEUE_DEPTH + 1)  # + 1: the None that ends it
         self._inbox.cancel_join_thread()
@@ -115,7 +118,7 @@ class WorkerHandle:
         return stat.rpartition(")")[2].split()[0] in "Tt"
 
     def close(self) -> None:
-        """Kill it if it lives, reap it, and free everything."""
+        """Kill it if it lives, reap it, and free everything, its empty logs included."""
         if self._process.is_alive():
             self.kill()
         self._process.join(JOIN_S)
@@ -124,6 +127,8 @@ class WorkerHandle:
         self.outbox.close()
         with contextlib.suppress(FileNotFoundError):
             self.board.remove()
+        for log in self._logs:
+            remove_if_empty(log)
 
 
 @contextlib.contextmanager

@@ -32,7 +32,8 @@ def worker_main(orders: WorkerOrders, inbox: Any, outbox: Connection, lifeline: 
     guard.die_with_parent(parent_pid)
     guard.obey_parent_only()
     paths = OutputPaths(Path(orders.output_dir))
-    guard.dump_stacks_into(paths.work / f"stacks-r{orders.rank}-{orders.run_id}.txt")
+    guard.log_stderr_into(paths.worker_log(orders.rank, orders.run_id))
+    guard.dump_stacks_into(paths.worker_stacks(orders.rank, orders.run_id))
     worker = Worker(orders, paths, inbox, outbox)
     guard.watch_lifeline(lifeline, worker.drain)
     sys.exit(worker.run())
@@ -62,6 +63,7 @@ class Worker:
             self._send(Failed(kind, clipped(str(error))))
             return 1
         except Exception:
+            traceback.print_exc()  # into the log: a message holds no more than its end
             self._send(Failed(kind, clipped(traceback.format_exc())))
             return 1
         self._send(Finished())

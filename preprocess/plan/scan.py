@@ -11,9 +11,10 @@ nothing of its length, or nothing that can be true, is planned with a length gue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 
-from ...core.errors import ClipFault
+from ...core.errors import ClipFault, WarningCode
 from ...core.units import LatentSpec, resampled_length
 from ..audio.header import AudioHeader
 from ..corpora.clip import Clip, RefusedClip
@@ -43,11 +44,16 @@ def scan(
         if isinstance(clip, RefusedClip):
             return clip
         try:
-            return clip, audio_facts(probe(clip), spec)
+            header = probe(clip)
+            return _with_warnings(clip, header.warnings), audio_facts(header, spec)
         except ClipFault as error:
             return refused(clip, error)
 
     yield from _in_threads(clips, scan_one, num_threads)
+
+
+def _with_warnings(clip: Clip, warnings: tuple[WarningCode, ...]) -> Clip:
+    return replace(clip, warnings=clip.warnings + warnings) if warnings else clip
 
 
 def refused(clip: Clip, error: ClipFault) -> RefusedClip:

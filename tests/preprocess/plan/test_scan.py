@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from latentprep.core.errors import ClipFault, FaultCode, Stage
+from latentprep.core.errors import ClipFault, FaultCode, Stage, WarningCode
 from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.corpora.clip import Clip, RefusedClip
 from latentprep.preprocess.plan.scan import GROUP_SIZE, GROUPS_AHEAD, audio_facts, scan
@@ -62,6 +62,16 @@ def test_a_clip_without_a_file_is_refused_and_the_others_go_on() -> None:
     assert FaultCode.MISSING_AUDIO == bad.fault.code
     assert isinstance(good, tuple)
     assert isinstance(also_good, tuple)
+
+
+def test_what_the_probe_notices_is_added_to_what_the_reader_noticed() -> None:
+    """A link on the way to a file is known here alone: dropped, no row's facts and no count would have it."""
+    read = clip("a", warnings=(WarningCode.BPM_ROUNDED,))
+
+    (found,) = scan([read], lambda c: header(warnings=(WarningCode.SYMLINKED,)), SPEC)
+
+    assert isinstance(found, tuple)
+    assert (WarningCode.BPM_ROUNDED, WarningCode.SYMLINKED) == found[0].warnings
 
 
 def test_reading_runs_a_bounded_number_of_clips_ahead() -> None:
