@@ -30,6 +30,7 @@ COMMANDS = {
     "svs": LazyCommand("svs", "Turn corpora into shards of latents, on every GPU."),
     "demo": LazyCommand("demo", "Write a small synthetic corpus and its prep.yaml into FOLDER."),
     "inspect": LazyCommand("inspect", "Show what a finished dataset holds."),
+    "verify": LazyCommand("verify", "Check that a dataset is what was written, byte by byte and row by row."),
     "decode": LazyCommand("decode", "Turn one row's latents back into a WAV file."),
     "tokenizer": LazyCommand("tokenizer", "Save CHECKPOINT's tokenizer with the singing tokens added."),
 }
