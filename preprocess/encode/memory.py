@@ -16,11 +16,11 @@ from .protocol import LatentEncoder, Latents
 
 def encode_fitting(encoder: LatentEncoder, waves: Sequence[npt.NDArray[np.float32]]) -> list[Latents | Fault]:
     """Encode as one batch, or in halves if the device's memory does not suffice."""
-    import torch
-
     try:
         return list(encoder.encode(waves))
-    except torch.OutOfMemoryError as error:
+    except RuntimeError as error:
+        if not _is_out_of_memory(error):
+            raise
         reason = str(error)
     _free_memory()
     if len(waves) == 1:
@@ -28,6 +28,12 @@ def encode_fitting(encoder: LatentEncoder, waves: Sequence[npt.NDArray[np.float3
         return [Fault(Stage.ENCODE, FaultCode.OOM, f"{seconds:.1f} s alone do not fit: {reason[:300]}")]
     half = len(waves) // 2
     return encode_fitting(encoder, waves[:half]) + encode_fitting(encoder, waves[half:])
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError)
 
 
 def _free_memory() -> None:
