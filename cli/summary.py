@@ -19,12 +19,14 @@ def summary_text(summary: RunSummary) -> str:
     return "\n".join(line for part in parts for line in part)
 
 
+def account(planned: int, written: int, skipped: int, remaining: int) -> str:
+    """The line that says that nothing was lost in silence."""
+    return f"planned {planned:,} = written {written:,} + skipped {skipped:,} + remaining {remaining:,}"
+
+
 def _numbers(summary: RunSummary) -> Iterator[str]:
     speed = times_real_time(summary.encoded_seconds, summary.wall_seconds) if summary.encoded_seconds else None
-    yield (
-        f"planned {summary.planned:,} = written {summary.written:,} + skipped {summary.num_skipped:,} "
-        f"+ remaining {summary.remaining:,}"
-    )
+    yield account(summary.planned, summary.written, summary.num_skipped, summary.remaining)
     yield (
         f"audio    {duration(summary.audio_seconds)} in all; this run {duration(summary.encoded_seconds)} "
         f"in {duration(summary.wall_seconds)}: {rate(speed)} x real time"

@@ -9,11 +9,11 @@ import click
 
 from ..preprocess.config import RunConfig
 from ..preprocess.config_file import load_config, resolved_yaml
-from ..preprocess.events import Event, Finished, RunSummary
+from ..preprocess.events import Event, Finished, Interrupted, RunSummary
 from ..preprocess.run import plan_only, run
 from .bill import bill_text
 from .progress import progress
-from .summary import summary_text
+from .summary import account, summary_text
 
 
 class GpuCount(click.ParamType[int | str]):
@@ -109,12 +109,15 @@ def _dry_run(config: RunConfig, as_json: bool) -> None:
 
 def _run(config: RunConfig, overwrite: bool, as_json: bool) -> None:
     finished: list[RunSummary] = []
+    stopped: list[Interrupted] = []
     try:
         with progress() as draw:
 
             def on_event(event: Event) -> None:
                 if isinstance(event, Finished):
                     finished.append(event.summary)
+                if isinstance(event, Interrupted):
+                    stopped.append(event)
                 draw(event)
 
             run(config, on_event, overwrite=overwrite, command=("prep", *sys.argv[1:]))
@@ -122,6 +125,9 @@ def _run(config: RunConfig, overwrite: bool, as_json: bool) -> None:
         # A run that skipped too many clips is complete, too: its numbers come before its error.
         for summary in finished:
             click.echo(_json(asdict(summary)) if as_json else summary_text(summary))
+        for event in stopped:
+            numbers = event.planned, event.written, event.skipped, event.remaining
+            click.echo(_json(asdict(event)) if as_json else account(*numbers))
 
 
 def _json(value: object) -> str:

@@ -145,6 +145,17 @@ class RunSummary:
         return sum(self.skipped.values())
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Interrupted:
+    """The run ends early; planned = written + skipped + remaining. The same command goes on."""
+
+    planned: int
+    written: int
+    """Rows on disk with a journal line, from this run and earlier ones."""
+    skipped: int
+    remaining: int
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The dataset is complete and can be opened."""
@@ -163,6 +174,7 @@ Event = (
     | StageSeconds
     | WorkerLost
     | Notice
+    | Interrupted
     | Finished
 )
 EventSink = Callable[[Event], None]

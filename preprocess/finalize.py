@@ -53,6 +53,16 @@ def recover(paths: OutputPaths, plan: Plan, tell: events.EventSink) -> Journal:
     return journal
 
 
+def interrupted(paths: OutputPaths, plan: Plan) -> events.Interrupted:
+    """The numbers of a run that ends early, by its journals; nothing is written, since the disk may be full."""
+    journal = read_journals(paths, plan.fingerprint)
+    open_blocks = [record for shard in journal.open for record in shard.records if record.chunk not in journal.done]
+    lost = sum(1 for _ in journal.skipped()) + sum(len(record.skipped) for record in open_blocks)
+    planned = plan.num_clips + plan.num_refused
+    written, skipped = journal.num_rows + sum(record.rows for record in open_blocks), plan.num_refused + lost
+    return events.Interrupted(planned=planned, written=written, skipped=skipped, remaining=planned - written - skipped)
+
+
 def finalize(
     paths: OutputPaths,
     plan: Plan,

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from ..core.errors import PrepError
 from ..core.paths import OutputPaths
 from ..core.units import samples_to_seconds
 from ..writers.ledger import Journal
@@ -26,7 +27,7 @@ from .encode.protocol import EncoderInfo
 from .encode.registry import describe
 from .event_log import EventLog
 from .events import EventSink, RunSummary
-from .finalize import finalize, recover
+from .finalize import finalize, interrupted, recover
 from .lock import part_lock
 from .output_folder import check_output, clear_output, create_output, describe_output
 from .plan.bill import Bill, free_space, make_bill
@@ -62,7 +63,11 @@ def run(
         done = recover(paths, plan, tell)
         tell(_plan_ready(plan, done, resumed))
         todo = tuple(chunk for chunk in range(plan.num_chunks) if chunk not in done.done)
-        work = _dispatch(plan, todo, config, info, devices, tell)
+        try:
+            work = _dispatch(plan, todo, config, info, devices, tell)
+        except PrepError:
+            tell(interrupted(paths, plan))
+            raise
         return finalize(paths, plan, config, info, devices, work, command, tell)
 
 
