@@ -105,4 +105,4 @@ def _cure(report: VerifyReport) -> Iterator[str]:
     if report.damaged_chunks:
         names = [shard.name for shard in report.damaged if shard.chunks]
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-        yield f"to encode again: {count(len(report.damaged_chunks), 'chunk')}, in {shown}"
+        yield f"encode   {count(len(report.damaged_chunks), 'chunk')} again, in {shown}"

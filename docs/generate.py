@@ -21,7 +21,7 @@ EXIT_CODES = (
     (0, "every planned clip is written or listed as skipped"),
     (1, "failed; the message says what to do"),
     (2, "the command line or the configuration is wrong"),
-    (3, "damage was found in a dataset (kept for a checking command; none uses it yet)"),
+    (3, "`prep verify` found damage in a dataset (verify.md)"),
     (4, "finished, but more clips were skipped than `--max-skip-rate` allows"),
     (75, "stopped before the end (signal, time limit, disk full); the same command goes on"),
 )

@@ -2,9 +2,11 @@
 
     expect (journal, metadata) ─► every shard, in threads ─► rules between blocks ─► metadata against shards
 
-Full: every byte is read once and hashed, every row is looked at. Quick: sizes and headers only, so that it takes
-milliseconds a shard and finds what is missing, cut, or of another run, but no flipped byte. One thread works on one
-shard with one block in memory, so memory is threads times the largest block and its buffers, about 100 MB each.
+Full: every byte is read once and hashed, every row is looked at. Quick: sizes and headers only, 1 ms a shard; it finds
+what is missing, cut, or of another run, but no flipped bit. One thread works on one shard with one block in memory:
+8 threads on blocks of 31 MB took 350 MB. Two threads on two cores checked 1.25 GB/s from the page cache, where plain
+reading gave 1.9; rather more than a third of the time goes into the row digests, which Python computes one row at a
+time.
 """
 
 import os

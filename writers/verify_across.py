@@ -30,7 +30,7 @@ def across_problems(results: Sequence[ShardResult]) -> Iterator[Problem]:
             continue
         message = f"its chunk {block.chunk} is also block {first.place.number} of {first.place.shard}"
         yield _problem(DamageCode.BLOCK_TWICE, message, block)
-    yield from _duplicate_items([(result, block) for result, block in distinct if len(block.item_hashes)])
+    yield from _duplicate_items([pair for pair in distinct if len(pair[1].item_hashes) and not pair[1].is_damaged])
 
 
 def _problem(code: DamageCode, message: str, block: BlockResult, row: int | None = None, num_rows: int = 0) -> Problem:

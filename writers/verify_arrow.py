@@ -40,7 +40,23 @@ def _invalid(array: pa.Array) -> str | None:
         array.validate(full=True)
     except ARROW_ERRORS as error:
         return str(error)
-    return None
+    return _odd_size(array)
+
+
+def _odd_size(array: pa.Array) -> str | None:
+    """Arrow lets a buffer be longer than needed; it is not by a part of a value, unless its header is damaged."""
+    if pa.types.is_boolean(array.type):
+        return None
+    has_offsets = _has_offsets(array)
+    width = 4 if has_offsets else array.type.bit_width // 8
+    buffer = array.buffers()[1]
+    if buffer is not None and buffer.size % width:
+        return f"a buffer of {buffer.size} bytes for values of {width}"
+    return _odd_size(array.values) if isinstance(array, pa.ListArray) else None
+
+
+def _has_offsets(array: pa.Array) -> bool:
+    return pa.types.is_list(array.type) or pa.types.is_string(array.type)
 
 
 def _nulls(array: pa.Array, name: str) -> str | None:
@@ -53,6 +69,5 @@ def _nulls(array: pa.Array, name: str) -> str | None:
 
 def _offset_address(array: pa.Array, row: int) -> int | None:
     """Where the offset of a list or a text lies; other columns have none."""
-    has_offsets = pa.types.is_list(array.type) or pa.types.is_string(array.type)
-    buffer = array.buffers()[1] if has_offsets else None
+    buffer = array.buffers()[1] if _has_offsets(array) else None
     return None if buffer is None else buffer.address + 4 * row

@@ -101,6 +101,8 @@ def _annotation_hashes(header: MessageHeader) -> list[str] | str | None:
         return None
     try:
         with pa.ipc.open_stream(base64.b64decode(metadata.facts, validate=True)) as reader:
-            return reader.read_all().column("annotation_hash").to_pylist()
+            table = reader.read_all()
+        table.validate(full=True)
+        return table.column("annotation_hash").to_pylist()
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         return str(error)

@@ -146,13 +146,15 @@ def _not_finite(bits_TW: npt.NDArray[np.uint16]) -> tuple[int, Indices] | None:
 
 
 def _stray(bits_TW: npt.NDArray[np.uint16], layout: _Layout) -> tuple[int, Indices] | None:
-    """As ``_not_finite``."""
-    elsewhere = np.flatnonzero(~layout.is_patch)
-    bad_NW = bits_TW[elsewhere] != 0
-    if not bad_NW.any():
+    """As ``_not_finite``. What lies between the patches of two rows is one stretch of memory: no copy, one look."""
+    starts = [0, *layout.ends.tolist()]
+    stops = [*layout.first_patch.tolist(), len(bits_TW)]
+    spans = [(a, b) for a, b in zip(starts, stops, strict=True) if bits_TW[a:b].max()]
+    if not spans:
         return None
-    at, inside = divmod(int(np.argmax(bad_NW)), bits_TW.shape[1])
-    return int(elsewhere[at]) * bits_TW.shape[1] + inside, elsewhere[bad_NW.any(axis=1)]
+    bad = np.concatenate([a + np.flatnonzero(bits_TW[a:b].any(axis=1)) for a, b in spans])
+    width = bits_TW.shape[1]
+    return int(bad[0]) * width + int(np.argmax(bits_TW[bad[0]] != 0)), bad
 
 
 def _zero_rows(bits_TW: npt.NDArray[np.uint16], layout: _Layout) -> Indices:

@@ -17,10 +17,11 @@ import xxhash
 from ..core.schema import row_schema
 from ..core.units import LatentSpec
 from .block import END_MARK, schema_bytes
-from .ipc_message import SCHEMA, HeaderError, MessageHeader, read_header
-from .verify_block import NO_HASHES, BlockResult, check_block
+from .ipc_message import SCHEMA, HeaderError, read_header
+from .verify_block import BlockResult, check_block
 from .verify_expect import ExpectedBlock, ExpectedShard
-from .verify_identity import BlockPlace, header_chunk, header_problems
+from .verify_identity import BlockPlace
+from .verify_quick import bad_block, quick_block
 from .verify_report import DamageCode, DamagedShard, Problem
 
 _PIECE = 1 << 25
@@ -159,9 +160,9 @@ class _ShardCheck:
                 blocks.append(ExpectedBlock(offset=offset, length=header.end - offset, record=None))
                 offset = header.end
         except HeaderError as error:
-            at_border = error.offset == self._size
-            code = DamageCode.END_MARK if at_border else DamageCode.BLOCK_HEADER
-            self._add(code, str(error), error.offset, None if at_border else len(blocks))
+            is_end = error.offset == self._size or error.offset == self._size - len(END_MARK)
+            code = DamageCode.END_MARK if is_end else DamageCode.BLOCK_HEADER
+            self._add(code, str(error), error.offset, None if is_end else len(blocks))
         else:
             if (behind := self._size - offset - len(END_MARK)) > 0:
                 self._add(DamageCode.END_MARK, f"{behind:,} bytes stand behind it", offset + len(END_MARK))
@@ -172,7 +173,7 @@ class _ShardCheck:
         if block.offset + block.length > self._size:
             self._missing.append(block)
         elif self._rules.quick:
-            self._blocks.append(self._quick_block(place, block))
+            self._blocks.append(quick_block(self._read, self._size, place, block, self._rules.fingerprint))
         else:
             self._pass_over(block.offset)
             self._blocks.append(self._full_block(place, block))
@@ -183,46 +184,12 @@ class _ShardCheck:
             data = self._read(block.offset, block.length)
         except OSError as error:
             self._is_whole = False
-            return self._bad_block(place, block, DamageCode.SHARD_UNREADABLE, str(error))
+            return bad_block(place, block, DamageCode.SHARD_UNREADABLE, str(error))
         self._is_whole = self._is_whole and block.offset == self._reached  # else blocks overlap
         if self._is_whole:
             self._hash.update(data)
             self._reached += len(data)
         return check_block(data, place, block.record, self._rules.fingerprint, self._rules.spec)
-
-    def _quick_block(self, place: BlockPlace, block: ExpectedBlock) -> BlockResult:
-        try:
-            header = read_header(self._read, block.offset, self._size)
-        except (HeaderError, OSError) as error:
-            return self._bad_block(place, block, DamageCode.BLOCK_HEADER, str(error))
-        if header is None or header.end != block.offset + block.length:
-            message = "the end mark" if header is None else f"a message of {header.end - block.offset:,} bytes"
-            return self._bad_block(
-                place, block, DamageCode.BLOCK_HEADER, f"{message} stands where {block.length:,} bytes belong"
-            )
-        return self._from_header(header, place, block)
-
-    def _from_header(self, header: MessageHeader, place: BlockPlace, block: ExpectedBlock) -> BlockResult:
-        problems = tuple(header_problems(header, place, block.record, self._rules.fingerprint))
-        return BlockResult(
-            place=place,
-            length=block.length,
-            problems=problems,
-            chunk=block.record.chunk if block.record else header_chunk(header),
-            num_rows=header.num_rows,
-            item_hashes=NO_HASHES,
-        )
-
-    def _bad_block(self, place: BlockPlace, block: ExpectedBlock, code: DamageCode, message: str) -> BlockResult:
-        problem = Problem(code=code, message=message, shard=place.shard, block=place.number, byte_offset=place.offset)
-        return BlockResult(
-            place=place,
-            length=block.length,
-            problems=(problem,),
-            checksum_right=False,
-            chunk=block.record.chunk if block.record else None,
-            item_hashes=NO_HASHES,
-        )
 
     def _check_missing(self) -> None:
         if self._missing:
@@ -288,12 +255,12 @@ class _ShardCheck:
 
     def _blame(self) -> None:
         """The hash of the whole file is wrong: find a part of it to name, if none has been named yet."""
-        if self._problems or any(block.is_damaged for block in self._blocks):
+        found = {problem.code for problem in self._problems}
+        if any(block.is_damaged for block in self._blocks) or found & {DamageCode.SCHEMA, DamageCode.SHARD_SIZE}:
             return
-        at = self._first_difference()
-        if at < len(schema_bytes()) and self._shard.blocks is not None:
+        if (at := self._first_difference()) < len(schema_bytes()):
             self._add(DamageCode.SCHEMA, "its schema message is not as it was written", at)
-        else:
+        elif not found:
             self._add(DamageCode.SHARD_BYTES, "wrong checksum of the whole file", 0)
 
     def _damaged_chunks(self, as_written: bool) -> tuple[int, ...]:
