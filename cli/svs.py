@@ -45,6 +45,7 @@ class GpuCount(click.ParamType[int | str]):
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting: encoder.name=tiny.")
 @click.option("--dry-run", is_flag=True, help="Plan, print the bill, and write nothing but the plan.")
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier run wrote to the output folder.")
+@click.option("--rescan", is_flag=True, help="Read the corpora again, even if they look unchanged.")
 @click.option("--max-skip-rate", type=click.FloatRange(0, 1), metavar="X", help="Exit with 4 if more is skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the bill, as JSON for programs.")
 def svs(
@@ -56,6 +57,7 @@ def svs(
     overrides: tuple[str, ...],
     dry_run: bool,
     overwrite: bool,
+    rescan: bool,
     max_skip_rate: float | None,
     as_json: bool,
 ) -> None:
@@ -71,9 +73,9 @@ def svs(
     for note in loaded.notes:
         click.echo(f"prep: warning: {note}", err=True)
     if dry_run:
-        _dry_run(loaded.config, as_json)
+        _dry_run(loaded.config, rescan, as_json)
     else:
-        _run(loaded.config, overwrite, as_json)
+        _run(loaded.config, overwrite, rescan, as_json)
 
 
 def as_overrides(**settings: object) -> tuple[str, ...]:
@@ -98,16 +100,16 @@ def device_overrides(gpus: int | str | None, device: str | None, workers: int | 
     return as_overrides(device=device, workers=workers) + forget_gpus
 
 
-def _dry_run(config: RunConfig, as_json: bool) -> None:
+def _dry_run(config: RunConfig, rescan: bool, as_json: bool) -> None:
     with progress() as on_event:
-        bill = plan_only(config, on_event)
+        bill = plan_only(config, on_event, rescan=rescan)
     if as_json:
         click.echo(_json(asdict(bill)))
     else:
         click.echo(f"{resolved_yaml(config)}\n{bill_text(bill)}")
 
 
-def _run(config: RunConfig, overwrite: bool, as_json: bool) -> None:
+def _run(config: RunConfig, overwrite: bool, rescan: bool, as_json: bool) -> None:
     finished: list[RunSummary] = []
     stopped: list[Interrupted] = []
     try:
@@ -120,7 +122,7 @@ def _run(config: RunConfig, overwrite: bool, as_json: bool) -> None:
                     stopped.append(event)
                 draw(event)
 
-            run(config, on_event, overwrite=overwrite, command=("prep", *sys.argv[1:]))
+            run(config, on_event, overwrite=overwrite, rescan=rescan, command=("prep", *sys.argv[1:]))
     finally:
         # A run that skipped too many clips is complete, too: its numbers come before its error.
         for summary in finished:

@@ -2,23 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from ..core.errors import ConfigError, OutputError
 from ..core.paths import OutputPaths
+from ..writers.ledger import read_journals
 from . import events
 from .audio.header import AudioHeader, read_header
 from .audio.probe import probe
+from .changes import changes_text, find_changes, known_clips
 from .config import AudioSettings, RunConfig
 from .corpora.clip import Clip
 from .corpora.registry import read_corpora
 from .encode.protocol import DeviceKind, EncoderInfo
 from .encode.registry import tokenizer_folder
 from .plan.identity import Identity, differences
-from .plan.make import make_plan
+from .plan.make import make_plan, read_clips
 from .plan.plan import Plan
 from .plan.signature import changed_corpora, corpora_signature
 from .score.tokenizer import SvsTokenizer
+from .stored_facts import StoredFacts
 
 
 def check_sample_rate(config: RunConfig, info: EncoderInfo) -> None:
@@ -32,49 +34,36 @@ def check_sample_rate(config: RunConfig, info: EncoderInfo) -> None:
 
 
 def ready_plan(
-    config: RunConfig, info: EncoderInfo, device: DeviceKind, paths: OutputPaths, on_event: events.EventSink
+    config: RunConfig,
+    info: EncoderInfo,
+    device: DeviceKind,
+    paths: OutputPaths,
+    on_event: events.EventSink,
+    *,
+    rescan: bool = False,
 ) -> tuple[Plan, bool]:
     """The plan of this run, and whether it was there before.
 
     A stored plan is taken without reading the corpora when their signature (paths, sizes and times of annotation
-    files and song folders) is unchanged. Otherwise they are read again, and the plan stands if it comes out equal.
+    files and song folders) is unchanged. Otherwise, and with ``rescan``, they are read again, and the plan stands if
+    no clip was added, changed, or is gone.
 
     Raises OutputError if the output folder belongs to a run with another identity or with other clips.
     """
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
     identity = Identity.of(config, info, tokenizer.hash, device)
     if not paths.plan.exists():
-        return _make(config, info, tokenizer, paths.work, on_event), False
+        clips = read_corpora(config, on_event)
+        look_at = _probe(config.audio)
+        return make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event), False
     stored = Plan.open(paths.plan)
     _refuse_other_identity(paths, stored.identity, identity)
     changed = changed_corpora(stored.head.corpora_signature, corpora_signature(config))
-    if changed:
-        on_event(events.Notice("info", f"reading the corpora again, since {'; '.join(changed)}"))
-        _refuse_other_clips(paths, stored, _make_aside(config, info, tokenizer, paths, on_event), changed)
+    if changed or rescan:
+        reason = f", since {'; '.join(changed)}" if changed else ""
+        on_event(events.Notice("info", f"reading the corpora again{reason}"))
+        _refuse_other_clips(config, info, tokenizer, paths, stored, on_event)
     return stored, True
-
-
-def _make(
-    config: RunConfig,
-    info: EncoderInfo,
-    tokenizer: SvsTokenizer,
-    work_dir: Path,
-    on_event: events.EventSink,
-) -> Plan:
-    clips = read_corpora(config, on_event)
-    return make_plan(config, info, tokenizer, clips, probe=_probe(config.audio), work_dir=work_dir, on_event=on_event)
-
-
-def _make_aside(
-    config: RunConfig,
-    info: EncoderInfo,
-    tokenizer: SvsTokenizer,
-    paths: OutputPaths,
-    on_event: events.EventSink,
-) -> Plan:
-    folder = paths.work / "replan"
-    folder.mkdir(exist_ok=True)
-    return _make(config, info, tokenizer, folder, on_event)
 
 
 def _refuse_other_identity(paths: OutputPaths, old: Identity, new: Identity) -> None:
@@ -87,16 +76,27 @@ def _refuse_other_identity(paths: OutputPaths, old: Identity, new: Identity) -> 
         )
 
 
-def _refuse_other_clips(paths: OutputPaths, old: Plan, new: Plan, changed: list[str]) -> None:
-    if old.fingerprint == new.fingerprint:
-        return
-    raise OutputError(
-        f"the corpora have changed since {paths.root} was planned: {'; '.join(changed)}\n"
-        f"    planned then: {old.num_clips} clips and {old.num_refused} refused;"
-        f" now: {new.num_clips} clips and {new.num_refused} refused",
-        why="a plan is fixed: its chunks, done or not, name the clips of that time",
-        fix="restore the corpora, use another output_dir, or start anew with --overwrite",
-    )
+def _refuse_other_clips(
+    config: RunConfig,
+    info: EncoderInfo,
+    tokenizer: SvsTokenizer,
+    paths: OutputPaths,
+    plan: Plan,
+    on_event: events.EventSink,
+) -> None:
+    clips, look_at = read_corpora(config, on_event), _probe(config.audio)
+    with read_clips(info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event) as table:
+        known = known_clips(plan)
+        facts = StoredFacts(paths.root, read_journals(paths, plan.fingerprint).done)
+        found = find_changes(table, known, facts)
+        if found.is_equal:
+            on_event(events.Notice("info", f"the plan stands: {found.text()}"))
+            return
+        raise OutputError(
+            f"the corpora have changed since {paths.root} was planned: {changes_text(table, plan, known, found)}",
+            why="a plan is fixed: its chunks, done or not, name the clips of that time",
+            fix="restore the corpora, use another output_dir, or start anew with --overwrite",
+        )
 
 
 def _probe(settings: AudioSettings) -> Callable[[Clip], AudioHeader]:

@@ -40,11 +40,17 @@ def ignore(event: events.Event) -> None:
 
 
 def run(
-    config: RunConfig, on_event: EventSink = ignore, *, overwrite: bool = False, command: Sequence[str] = ()
+    config: RunConfig,
+    on_event: EventSink = ignore,
+    *,
+    overwrite: bool = False,
+    rescan: bool = False,
+    command: Sequence[str] = (),
 ) -> RunSummary:
     """Turn the corpora of ``config`` into a dataset in ``config.output_dir``; go on where an earlier run stopped.
 
-    ``command`` is recorded in provenance.json. Call it from the main thread: signals are handled while workers run.
+    ``rescan`` reads the corpora again even if they look unchanged. ``command`` is recorded in provenance.json. Call it
+    from the main thread: signals are handled while workers run.
 
     Raises PrepError (core/errors.py has the tree); what is committed is kept whatever is raised, and the same call
     goes on from there.
@@ -59,7 +65,7 @@ def run(
         if overwrite and (old := describe_output(paths)) is not None:
             tell(events.Notice("warning", f"--overwrite deletes {old}"))
             clear_output(paths)
-        plan, resumed = ready_plan(config, info, devices.kind, paths, tell)
+        plan, resumed = ready_plan(config, info, devices.kind, paths, tell, rescan=rescan)
         done = recover(paths, plan, tell)
         tell(_plan_ready(plan, done, resumed))
         todo = tuple(chunk for chunk in range(plan.num_chunks) if chunk not in done.done)
@@ -71,7 +77,7 @@ def run(
         return finalize(paths, plan, config, info, devices, work, command, tell)
 
 
-def plan_only(config: RunConfig, on_event: EventSink = ignore) -> Bill:
+def plan_only(config: RunConfig, on_event: EventSink = ignore, *, rescan: bool = False) -> Bill:
     """The bill of a run: what it would encode and write, and how long that takes. Writes nothing but a plan.
 
     The plan goes into ``output_dir`` if that is a run's already or does not exist, and is taken up by ``run``.
@@ -83,7 +89,7 @@ def plan_only(config: RunConfig, on_event: EventSink = ignore) -> Bill:
     check_output(paths, overwrite=False)
     create_output(paths)
     with part_lock(paths):
-        plan, _ = ready_plan(config, info, devices.kind, paths, on_event)
+        plan, _ = ready_plan(config, info, devices.kind, paths, on_event, rescan=rescan)
         return make_bill(plan, config, info, workers=devices.num_ranks, free=free_space(paths.root))
 
 

@@ -12,20 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from ...core.errors import ClipFault, FaultCode, Stage, WarningCode
 from ...core.units import LatentSpec
 from ..config import AudioSettings
+from .content import Content, read_content, require_unchanged
 from .header import AudioHeader, check_sample_rate
 from .ogg import CAPTURE, MAX_PAGE_BYTES, ends_early
 from .regular_file import RegularFile
 from .resample import resample
 from .riff import WavLayout, parse_wav
 from .samples import Samples, read_samples
-
-READ_BYTES = 1 << 20
-"""Bytes per read while hashing."""
 
 SILENCE = 1e-4
 """-80 dBFS: a peak below this is silence."""
@@ -77,8 +74,8 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
     no_samples, not_finite, silent, phase_cancelled, too_short.
     """
     with RegularFile(path, Stage.DECODE) as file:
-        _require_unchanged(file, hint)
-        content = _hash(file)
+        require_unchanged(file, hint)
+        content = read_content(file)
         layout = parse_wav(content.head)
         samples = read_samples(file, settings.max_duration, _repaired(file, layout))
         truncated = _is_truncated(file, content, layout, samples)
@@ -103,32 +100,6 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    hash: str
-    head: bytes
-
-
-def _hash(file: RegularFile) -> _Content:
-    """Read the whole file, so that it lies in the page cache."""
-    digest = xxhash.xxh3_128()
-    offset = 0
-    head = b""
-    while piece := file.pread(READ_BYTES, offset):
-        digest.update(piece)
-        offset += len(piece)
-        head = head or piece
-    if offset != file.size:
-        _refuse(FaultCode.CHANGED, f"{file.path} changed while it was read")
-    return _Content(digest.hexdigest(), head)
-
-
-def _require_unchanged(file: RegularFile, hint: AudioHeader | None) -> None:
-    if hint is not None and (hint.file_size, hint.mtime_ns) != (file.size, file.mtime_ns):
-        was, now = (hint.file_size, hint.mtime_ns), (file.size, file.mtime_ns)
-        _refuse(FaultCode.CHANGED, f"{file.path} changed since it was planned: size and mtime were {was}, are {now}")
-
-
 def _repaired(file: RegularFile, layout: WavLayout | None) -> bytes | None:
     """The bytes of a WAV whose size field was left at 0, with its true size: libsndfile would find no samples."""
     if layout is None or layout.stated_bytes or not layout.available_bytes(file.size):
@@ -139,7 +110,7 @@ def _repaired(file: RegularFile, layout: WavLayout | None) -> bytes | None:
     return bytes(content)
 
 
-def _is_truncated(file: RegularFile, content: _Content, layout: WavLayout | None, samples: Samples) -> bool:
+def _is_truncated(file: RegularFile, content: Content, layout: WavLayout | None, samples: Samples) -> bool:
     # libsndfile fits the length of a WAV or an Ogg file to its size without a word.
     if layout is not None:
         return layout.is_unfinished(file.size)

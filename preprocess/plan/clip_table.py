@@ -109,6 +109,12 @@ class ClipTable:
         back[order] = np.arange(len(order))
         return merged.take(pa.array(back))
 
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All clips in reading order, as record batches of ``CLIP_SCHEMA``; don't keep more than one."""
+        for batch in self._batches:
+            yield batch
+            self._map.madvise(mmap.MADV_DONTNEED)
+
     def refused(self) -> Iterator[pa.RecordBatch]:
         """The refused clips, as record batches of ``REFUSED_SCHEMA``."""
         with pa.OSFile(str(self._refused_path)) as file, pa.ipc.open_file(file) as reader:

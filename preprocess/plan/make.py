@@ -8,6 +8,7 @@ point stays in the plan as a refused one, so the counts always add up.
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,12 +62,7 @@ def make_plan(
     identity = Identity.of(config, info, tokenizer.hash, device)
     limits = CutLimits.of(config.limits, info, device)
     signature = corpora_signature(config)  # before reading: a corpus that changes meanwhile is read again next time
-    work_dir.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=work_dir, prefix="planning-") as folder, ClipTableWriter(Path(folder)) as writer:
-        for scanned in _reported(scan(clips, probe, info.spec), on_event):
-            _take(scanned, tokenizer, writer)
-        table = writer.finish()
-        _check_not_empty(table)
+    with read_clips(info, tokenizer, clips, probe=probe, work_dir=work_dir, on_event=on_event) as table:
         sizes = _cut_input(table, info)
         pieces = cut(sizes, limits, seed=identity.seed)
         head = PlanHead(
@@ -80,6 +76,29 @@ def make_plan(
         )
         write_plan(work_dir / PLAN_NAME, head, table, pieces)
     return Plan.open(work_dir / PLAN_NAME)
+
+
+@contextmanager
+def read_clips(
+    info: EncoderInfo,
+    tokenizer: SvsTokenizer,
+    clips: Iterable[Clip | RefusedClip],
+    *,
+    probe: Probe,
+    work_dir: Path,
+    on_event: EventSink,
+) -> Iterator[ClipTable]:
+    """All clips with the facts of their audio, in a table that lies below ``work_dir`` until the end of the context.
+
+    Raises as ``make_plan``.
+    """
+    work_dir.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=work_dir, prefix="planning-") as folder, ClipTableWriter(Path(folder)) as writer:
+        for scanned in _reported(scan(clips, probe, info.spec), on_event):
+            _take(scanned, tokenizer, writer)
+        table = writer.finish()
+        _check_not_empty(table)
+        yield table
 
 
 def _take(scanned: Scanned, tokenizer: SvsTokenizer, writer: ClipTableWriter) -> None:
