@@ -4,10 +4,11 @@ import math
 import time
 
 from ...core.errors import Fault, FaultCode, Stage
-from ..encode.memory import encode_fitting
-from ..encode.protocol import LatentEncoder, Latents
+from ..encode.fitting import FittingEncoder
+from ..encode.protocol import Latents
 from .board import Board
-from .work import BatchWork
+from .reuse import LazyEncoder
+from .work import BatchWork, Reused
 
 FLOAT16_MAX = 65504.0
 
@@ -15,7 +16,7 @@ FLOAT16_MAX = 65504.0
 class EncodeStage:
     """Runs on the worker's main thread."""
 
-    def __init__(self, encoder: LatentEncoder, board: Board) -> None:
+    def __init__(self, encoder: FittingEncoder | LazyEncoder, board: Board) -> None:
         self._encoder = encoder
         self._board = board
         self._samples = 0
@@ -29,7 +30,7 @@ class EncodeStage:
         began = time.perf_counter()
         outcomes = [batch.chunk.outcomes[row] for row in rows]
         waves = [outcome.audio.wave for outcome in outcomes if outcome.audio is not None]
-        for outcome, latents in zip(outcomes, encode_fitting(self._encoder, waves), strict=True):
+        for outcome, latents in zip(outcomes, self._encoder.encode(waves, _name(batch)), strict=True):
             if isinstance(latents, Fault):
                 outcome.fault = latents
             elif (fault := _fault_of(latents)) is not None:
@@ -47,15 +48,18 @@ class EncodeStage:
         return float(samples) / rate
 
     def _collect(self, batch: BatchWork) -> list[int]:
-        """Wait for the batch's audio; rows that have some."""
+        """Wait for the batch's audio; rows whose audio is to be encoded."""
         began = time.perf_counter()
         good: list[int] = []
         for row, future in zip(batch.rows, batch.audio, strict=True):
             audio = future.result()
+            outcome = batch.chunk.outcomes[row]
             if isinstance(audio, Fault):
-                batch.chunk.outcomes[row].fault = audio
+                outcome.fault = audio
+            elif isinstance(audio, Reused):
+                outcome.audio, outcome.latents, outcome.encoded_by = audio.audio, audio.latents, audio.device
             else:
-                batch.chunk.outcomes[row].audio = audio
+                outcome.audio = audio
                 good.append(row)
         batch.audio.clear()
         self._board.add("wait", time.perf_counter() - began)
@@ -66,6 +70,13 @@ class EncodeStage:
         self._seconds += seconds
         self._board.add("encode", seconds)
         self._board.add("encoded_batches", 1)
+
+
+def _name(batch: BatchWork) -> str:
+    """What people are told of a batch in trouble."""
+    clips = batch.chunk.clips.slice(batch.rows[0], 1)
+    number, dataset, item = (clips.column(n)[0].as_py() for n in ("batch", "dataset_name", "item_name"))
+    return f"batch {number} of chunk {batch.chunk.chunk_id} ({len(batch.rows)} clips from {dataset}/{item})"
 
 
 def _fault_of(latents: Latents) -> Fault | None:

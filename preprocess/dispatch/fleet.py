@@ -49,6 +49,7 @@ class Fleet:
         self._finished: set[int] = set()
         self._last_words: dict[int, Failed] = {}
         self._verdicts: dict[int, Verdict] = {}
+        self._told: set[str] = set()
         self._watchdog = Watchdog(orders.config.supervision)
         self._past_stages: dict[int, events.StageSeconds] = {}
         self._state = rules.start((), ())
@@ -148,8 +149,10 @@ class Fleet:
                 self._last_words[rank] = message
             case Finished():
                 pass  # its end follows
-            case Remark(text):
-                self._on_event(events.Notice("warning", f"rank {rank}: {text}"))
+            case Remark(text, topic):
+                if not topic or topic not in self._told:
+                    self._on_event(events.Notice("warning", f"rank {rank}: {text}"))
+                self._told.add(topic)
 
     def _committed(self, rank: int, chunk_id: int, num_rows: int, num_skipped: int) -> None:
         if chunk_id not in self._state.ranks[rank].chunks:

@@ -4,15 +4,18 @@ import os
 import queue
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
 from ...core.paths import OutputPaths
 from ...core.units import LatentSpec
 from ...writers.records import ClosedRecord
 from ...writers.shard import ShardLimits, ShardWriter
-from ..audio.decode import DecodedAudio, decode
+from ..audio.decode import decode
 from ..audio.header import AudioHeader
 from ..config import AudioSettings
 from ..encode.cpu_tuning import tune_cpu
+from ..encode.fitting import FittingEncoder
+from ..encode.protocol import LatentEncoder
 from ..encode.registry import build, tokenizer_folder
 from ..plan.clip_table import UNKNOWN_FRAMES
 from ..plan.plan import Plan
@@ -20,10 +23,11 @@ from ..score.tokenizer import SvsTokenizer
 from .board import Board
 from .budget import ByteBudget
 from .encode_stage import EncodeStage
-from .messages import Closed, FromWorker
+from .messages import Closed, FromWorker, Remark, clipped
 from .orders import WorkerOrders
 from .prefetch import Decode, Prefetcher
-from .work import ChunkWork
+from .reuse import LazyEncoder, Reuse
+from .work import ChunkWork, Decoded
 from .write_stage import WriteStage
 
 TEST_HOOK = "PREP_TEST_DECODE_HOOK"
@@ -41,12 +45,20 @@ def load_stages(
     """Load everything; nothing is started but the write thread. Raises PrepError for what the user can mend."""
     tune_cpu()
     config = orders.config
-    encoder = build(config.encoder, orders.info, "cpu" if orders.device_kind == "cpu" else "cuda:0")
+    reuse = None
+    if orders.reuse_index is not None:
+        reuse = Reuse(Path(orders.reuse_index), orders.info.spec, config.audio.max_duration)
+
+    def load_encoder() -> FittingEncoder:
+        device = "cpu" if orders.device_kind == "cpu" else "cuda:0"
+        return _fitting(build(config.encoder, orders.info, device), send)
+
+    encoder = load_encoder() if reuse is None else LazyEncoder(load_encoder)
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
     plan = Plan.open(paths.plan)
     prefetcher = Prefetcher(
         plan=plan,
-        decode=_decoder(config.audio, orders.info.spec),
+        decode=_decoder(config.audio, orders.info.spec, reuse),
         inbox=inbox,
         send=send,
         board=board,
@@ -66,6 +78,10 @@ def load_stages(
     return prefetcher, EncodeStage(encoder, board), write_stage
 
 
+def _fitting(encoder: LatentEncoder, send: Callable[[FromWorker], None]) -> FittingEncoder:
+    return FittingEncoder(encoder, lambda text: send(Remark(clipped(text), "memory")))
+
+
 def _shard_writer(orders: WorkerOrders, paths: OutputPaths, send: Callable[[FromWorker], None]) -> ShardWriter:
     def closed(shard: ClosedRecord) -> None:
         send(Closed(shard.name, shard.rows, shard.size))
@@ -74,10 +90,10 @@ def _shard_writer(orders: WorkerOrders, paths: OutputPaths, send: Callable[[From
     return ShardWriter(paths, orders.rank, orders.run_id, orders.fingerprint, limits, on_closed=closed)
 
 
-def _decoder(settings: AudioSettings, spec: LatentSpec) -> Decode:
+def _decoder(settings: AudioSettings, spec: LatentSpec, reuse: Reuse | None) -> Decode:
     hook = _test_hook()
 
-    def decode_clip(chunk: ChunkWork, row: int) -> DecodedAudio:
+    def decode_clip(chunk: ChunkWork, row: int) -> Decoded:
         clip = {name: chunk.clips.column(name)[row].as_py() for name in _CLIP_FACTS}
         frames = clip["num_frames"]
         planned = AudioHeader(
@@ -89,7 +105,8 @@ def _decoder(settings: AudioSettings, spec: LatentSpec) -> Decode:
         )
         if hook is not None:
             hook(clip["audio_path"])
-        return decode(clip["audio_path"], spec, settings, planned)
+        found = None if reuse is None else reuse.find(clip["audio_path"], planned)
+        return found or decode(clip["audio_path"], spec, settings, planned)
 
     return decode_clip
 

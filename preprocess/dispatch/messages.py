@@ -82,6 +82,8 @@ class Remark(msgspec.Struct, frozen=True, tag=True):
     """A line for people."""
 
     text: str
+    topic: str = ""
+    """Of the remarks of one topic, the run tells the first alone, whichever worker makes it."""
 
 
 FromWorker = Ready | Taken | Committed | HandedBack | Closed | Failed | Finished | Remark

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...core.errors import Fault, FaultCode, Stage, WarningCode
 from ...core.units import LatentSpec, samples_to_seconds
 from ...writers.block import BlockMetadata
-from ...writers.records import BlockRecord, SkippedClip
+from ...writers.records import BlockRecord, ReusedRows, SkippedClip
 from ...writers.shard import ShardWriter
 from ..encode.protocol import EncoderInfo
 from ..rows.assemble import assemble
@@ -44,7 +44,7 @@ class WriteStage:
         board: Board,
         send: Callable[[FromWorker], None],
     ) -> None:
-        self._writer, self._tokenizer, self._info, self._spec = writer, tokenizer, info, info.spec
+        self._writer, self._tokenizer, self._spec = writer, tokenizer, info.spec
         self._rank, self._device, self._fingerprint = rank, device, fingerprint
         self._board, self._send = board, send
         self._chunks: queue.Queue[ChunkWork | None] = queue.Queue(CHUNKS_WAITING)
@@ -92,7 +92,9 @@ class WriteStage:
         metadata = BlockMetadata(chunk=chunk.chunk_id, fingerprint=self._fingerprint, facts=self._facts(rows))
         skipped = _skipped(chunk)
         built = time.perf_counter()
-        record = self._writer.write(batch, metadata, skipped=skipped, warnings=rows.warning_counts(self._info))
+        record = self._writer.write(
+            batch, metadata, skipped=skipped, warnings=rows.warning_counts(), reused=rows.reused(self._spec)
+        )
         self._board.add("rows", built - began)
         self._board.add("write", time.perf_counter() - built)
         self._board.add("committed_chunks", 1)
@@ -115,10 +117,10 @@ class WriteStage:
                     peak=audio.peak,
                     rms=audio.rms,
                     annotation_hash=annotation_hash,
-                    warnings=rows.warnings(position, self._info),
+                    warnings=rows.warnings(position),
                     encode_batch=number,
                     rank=self._rank,
-                    device=self._device,
+                    device=rows.chunk.outcomes[position].encoded_by or self._device,
                 )
             )
         return encode_facts(facts)
@@ -167,18 +169,26 @@ class _Rows:
             )
         return seconds
 
-    def warnings(self, position: int, info: EncoderInfo) -> tuple[WarningCode, ...]:
+    def warnings(self, position: int) -> tuple[WarningCode, ...]:
         """All that was noticed about a clip, from its annotation to its encoding."""
-        audio = self.chunk.outcomes[position].audio
+        audio, latents = self.chunk.outcomes[position].audio, self.chunk.outcomes[position].latents
         assert audio is not None
+        assert latents is not None
         codes = [*map(WarningCode, self._planned_warnings[position]), *audio.warnings]
-        if audio.num_samples > info.max_whole_samples:
+        if latents.windowed:
             codes.append(WarningCode.WINDOWED)
         return tuple(dict.fromkeys(codes))
 
-    def warning_counts(self, info: EncoderInfo) -> dict[str, int]:
+    def reused(self, spec: LatentSpec) -> ReusedRows:
+        """The rows whose latents were not made here."""
+        outcomes = [self.chunk.outcomes[position] for position in self.kept]
+        audio = [outcome.audio for outcome in outcomes if outcome.encoded_by is not None and outcome.audio is not None]
+        samples = sum(one.num_samples for one in audio)
+        return ReusedRows(rows=len(audio), seconds=samples_to_seconds(samples, spec.sample_rate))
+
+    def warning_counts(self) -> dict[str, int]:
         """Rows with a warning, by code."""
-        return dict(Counter(str(code) for position in self.kept for code in self.warnings(position, info)))
+        return dict(Counter(str(code) for position in self.kept for code in self.warnings(position)))
 
 
 def _skipped(chunk: ChunkWork) -> list[SkippedClip]:

@@ -1,45 +1,38 @@
-"""Running out of device memory costs a retry: half the batch, down to one clip, then ``oom`` for that clip alone.
+"""What running out of memory looks like, and how to get some back.
 
-Batches are planned well within the memory of a card (preprocess/encode/registry.py), so this is for cards that others
-use, too. Which batch a clip is encoded in changes its last float16 bit at most (docs/performance.md).
+PyTorch's own allocator raises ``torch.OutOfMemoryError``; the driver, cuDNN, cuBLAS and the CPU's allocator report the same
+trouble as a plain ``RuntimeError``, so its text decides. Errors that only may be a shortage ("unable to find an engine")
+are not taken for one: a fault of the program must not end as a list of skipped clips.
 """
 
 import gc
-from collections.abc import Sequence
+import sys
 
-import numpy as np
-import numpy.typing as npt
-
-from ...core.errors import Fault, FaultCode, Stage
-from .protocol import LatentEncoder, Latents
-
-
-def encode_fitting(encoder: LatentEncoder, waves: Sequence[npt.NDArray[np.float32]]) -> list[Latents | Fault]:
-    """Encode as one batch, or in halves if the device's memory does not suffice."""
-    try:
-        return list(encoder.encode(waves))
-    except RuntimeError as error:
-        if not _is_out_of_memory(error):
-            raise
-        reason = str(error)
-    _free_memory()
-    if len(waves) == 1:
-        seconds = len(waves[0]) / encoder.info.spec.sample_rate
-        return [Fault(Stage.ENCODE, FaultCode.OOM, f"{seconds:.1f} s alone do not fit: {reason[:300]}")]
-    half = len(waves) // 2
-    return encode_fitting(encoder, waves[:half]) + encode_fitting(encoder, waves[half:])
+_WORDS = (
+    "out of memory",  # CUDA out of memory, CUDA error: out of memory, CUDA driver error: out of memory, HIP ...
+    "alloc_failed",  # CUDNN_STATUS_ALLOC_FAILED, CUBLAS_STATUS_ALLOC_FAILED
+    "allocation_failed",  # CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED and its HOST sister, cuDNN 9
+    "can't allocate memory",  # the CPU's allocator
+    "not enough memory: you tried to allocate",  # the same, elsewhere
+)
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
-    import torch
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of an encoder, or of a decoder, means that memory of the device or of the host ran out."""
+    if isinstance(error, MemoryError):
+        return True
+    if not isinstance(error, RuntimeError):
+        return False
+    torch = sys.modules.get("torch")  # not imported: no error of its allocator, either
+    if torch is not None and isinstance(error, torch.OutOfMemoryError):
+        return True
+    text = str(error).lower()
+    return any(words in text for words in _WORDS)
 
-    return isinstance(error, torch.OutOfMemoryError)
 
-
-def _free_memory() -> None:
-    """Outside the except block: the traceback holds the failed call's tensors until it is left."""
-    import torch
-
+def free_memory() -> None:
+    """Give unused memory back to the device. Call it outside the except block, whose traceback holds tensors."""
     gc.collect()
-    if torch.cuda.is_available():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()

@@ -5,7 +5,7 @@ The parent process plans with an ``EncoderInfo`` alone; a worker builds the ``La
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,8 @@ class Latents:
     """[F, D] float16, F a whole number of patches."""
     peak: float
     """Largest absolute latent in float32 before the cast; NaN or inf if any latent is not finite."""
+    windowed: bool = False
+    """The clip went through in windows."""
 
 
 class LatentEncoder(Protocol):
@@ -61,4 +63,21 @@ class LatentEncoder(Protocol):
 
     def decode(self, frames_FD: npt.NDArray[np.float16]) -> tuple[npt.NDArray[np.float32], int]:
         """Turn latents [F, D] back into a mono waveform [S]; returns it with its sample rate in Hz."""
+        ...
+
+
+@runtime_checkable
+class WindowedEncoder(LatentEncoder, Protocol):
+    """An encoder that can take a clip in windows of any length: what is left when not even one clip fits into memory."""
+
+    @property
+    def min_window_samples(self) -> int:
+        """Samples of the shortest window that makes sense: half of it is context, encoded twice."""
+        ...
+
+    def encode_windowed(self, waveform: npt.NDArray[np.float32], window_samples: int) -> Latents:
+        """Encode one waveform [S] in windows of at most ``window_samples`` samples, fewer than S in whole patches.
+
+        Raises ValueError if the waveform needs no windows of that length, or they would hold nothing but context.
+        """
         ...

@@ -54,8 +54,18 @@ class AudioVaeEncoder:
         """See ``LatentEncoder.encode``."""
         latents: list[Latents] = []
         for group in self._groups(waveforms):
-            latents += self._to_latents(group, self._encode_group(group))
+            windowed = len(group[0]) > self.info.max_whole_samples
+            latents += self._to_latents(group, self._encode_group(group), windowed=windowed)
         return latents
+
+    @property
+    def min_window_samples(self) -> int:
+        """See ``WindowedEncoder.min_window_samples``."""
+        return max(1, 2 * context_patches(self._checkpoint.config)) * self.info.spec.patch_samples
+
+    def encode_windowed(self, waveform: Waveform, window_samples: int) -> Latents:
+        """See ``WindowedEncoder.encode_windowed``."""
+        return self._to_latents([waveform], self._encode_windows(waveform, window_samples), windowed=True)[0]
 
     def encode_float32(self, waveforms: Sequence[Waveform]) -> list[npt.NDArray[np.float32]]:
         """The same frames [F, D] before the cast to float16."""
@@ -92,17 +102,18 @@ class AudioVaeEncoder:
         assert longest > 0, "a clip without samples has no latents"
         if longest > self.info.max_whole_samples:
             assert len(waveforms) == 1, "a clip that needs windows must come alone"
-            return self._encode_windows(waveforms[0])
+            return self._encode_windows(waveforms[0], self.info.max_whole_samples)
         repeat = len(waveforms) == 1 and self._device.type == "cpu"
         return self._mean(self._stage([*waveforms, *waveforms] if repeat else waveforms, longest))
 
-    def _encode_windows(self, wav: Waveform) -> Tensor:
-        """[1, F, D] of one long clip."""
+    @torch.inference_mode()
+    def _encode_windows(self, wav: Waveform, max_samples: int) -> Tensor:
+        """[1, F, D] of one long clip, in windows of at most ``max_samples`` samples."""
         spec = self.info.spec
         windows = cut_windows(
             num_patches(len(wav), spec),
             context=context_patches(self._checkpoint.config),
-            max_patches=self.info.max_whole_samples // spec.patch_samples,
+            max_patches=max_samples // spec.patch_samples,
         )
         kept_FD: list[Tensor] = []
         for i in range(0, len(windows), WINDOWS_PER_CALL):
@@ -133,12 +144,12 @@ class AudioVaeEncoder:
         """[B, S] -> mean latents [B, F, D] float32."""
         return self._forward(staged_BS[:, None].to(self._dtype)).float().transpose(1, 2).contiguous()
 
-    def _to_latents(self, waveforms: Sequence[Waveform], mu_BFD: Tensor) -> list[Latents]:
+    def _to_latents(self, waveforms: Sequence[Waveform], mu_BFD: Tensor, *, windowed: bool) -> list[Latents]:
         """Cut to each clip's own patches. Cast on the device: half as many bytes to move."""
         peaks_BF = mu_BFD.abs().amax(dim=2).cpu().numpy()
         half_BFD = mu_BFD.half().cpu().numpy()
         counts = [self._num_frames(wav) for wav in waveforms]
-        return [Latents(half_BFD[i, :n], float(peaks_BF[i, :n].max())) for i, n in enumerate(counts)]
+        return [Latents(half_BFD[i, :n], float(peaks_BF[i, :n].max()), windowed) for i, n in enumerate(counts)]
 
     def _num_frames(self, wav: Waveform) -> int:
         return num_latent_frames(len(wav), self.info.spec)

@@ -54,14 +54,14 @@ from latentprep.preprocess.audio.decode import decode
 from latentprep.preprocess.audio.header import read_header
 from latentprep.preprocess.config import AudioSettings, EncoderSettings
 from latentprep.preprocess.encode.cpu_tuning import tune_cpu
-from latentprep.preprocess.encode.memory import encode_fitting
+from latentprep.preprocess.encode.fitting import FittingEncoder
 from latentprep.preprocess.encode.registry import build, describe
 
 tune_cpu()
 settings = EncoderSettings(name="dummy")
 info = describe(settings, "cpu")
 audio = decode(sys.argv[1], info.spec, AudioSettings(), read_header(sys.argv[1]))
-latents = encode_fitting(build(settings, info, "cpu"), [audio.wave])
+latents = FittingEncoder(build(settings, info, "cpu")).encode([audio.wave])
 print(len(latents[0].frames_FD), "torch" in sys.modules)
 """
 
