@@ -35,6 +35,8 @@ def _numbers(summary: RunSummary) -> Iterator[str]:
         f"rows     {summary.written:,} of {count(summary.num_chunks, 'chunk')} in {count(summary.num_shards, 'shard')}, "
         f"{size(summary.num_bytes)}, in {summary.output_dir}"
     )
+    if summary.reused:
+        yield f"reused   {count(summary.reused, 'row')} took the latents of an older dataset and were not encoded"
     yield f"digest   {summary.digest} ({count(summary.written, 'row')}, all columns)"
     yield f"content  {summary.content_digest} (without audio_feats: equal on every device)"
 

@@ -46,6 +46,7 @@ class GpuCount(click.ParamType[int | str]):
 @click.option("--dry-run", is_flag=True, help="Plan, print the bill, and write nothing but the plan.")
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier run wrote to the output folder.")
 @click.option("--rescan", is_flag=True, help="Read the corpora again, even if they look unchanged.")
+@click.option("--reuse", metavar="OLD_OUT", help="Take latents from an older dataset where audio and VAE are the same.")
 @click.option("--max-skip-rate", type=click.FloatRange(0, 1), metavar="X", help="Exit with 4 if more is skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the bill, as JSON for programs.")
 def svs(
@@ -58,6 +59,7 @@ def svs(
     dry_run: bool,
     overwrite: bool,
     rescan: bool,
+    reuse: str | None,
     max_skip_rate: float | None,
     as_json: bool,
 ) -> None:
@@ -67,7 +69,7 @@ def svs(
     """
     options = (
         *device_overrides(gpus, device, workers),
-        *as_overrides(output_dir=out, max_skip_rate=max_skip_rate),
+        *as_overrides(output_dir=out, reuse=reuse, max_skip_rate=max_skip_rate),
     )
     loaded = load_config(config_path, (*overrides, *options))
     for note in loaded.notes:

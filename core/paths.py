@@ -77,6 +77,10 @@ class OutputPaths:
         return self.work / "plan.arrow"
 
     @property
+    def reuse_index(self) -> Path:
+        return self.work / "reuse.arrow"
+
+    @property
     def journal_dir(self) -> Path:
         return self.work / "journal"
 

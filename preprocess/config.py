@@ -195,6 +195,8 @@ class RunConfig(Settings):
     limits: LimitSettings = LimitSettings()
     shards: ShardSettings = ShardSettings()
     supervision: SupervisionSettings = SupervisionSettings()
+    reuse: UserPath | None = None
+    """A finished dataset whose latents are taken for audio files of the same bytes. Run-time."""
     device: Literal["cuda", "cpu"] | None = None
     """None: all visible GPUs; none visible is an error, never silently the CPU."""
     gpus: Annotated[int, Field(ge=1)] | Literal["all"] | None = None

@@ -139,6 +139,8 @@ class RunSummary:
     """The same without audio_feats: equal on every device and batch size."""
     fingerprint: str
     stages: tuple[StageSeconds, ...] = field(default=())
+    reused: int = 0
+    """Rows whose latents were taken from another dataset."""
 
     @property
     def num_skipped(self) -> int:

@@ -31,6 +31,7 @@ from .config import RunConfig
 from .dispatch.devices import Devices
 from .dispatched import Dispatched
 from .encode.protocol import EncoderInfo
+from .latent_settings import latent_settings
 from .plan.identity import effective_precision
 from .plan.plan import Plan
 
@@ -120,7 +121,8 @@ def _summary(
     paths: OutputPaths, plan: Plan, journal: Journal, skipped: Counter[str], work: Dispatched
 ) -> events.RunSummary:
     planned = plan.num_clips + plan.num_refused
-    rows = plan.spec.sample_rate
+    audio = samples_to_seconds(int(plan.chunk_samples[list(work.todo)].sum()), plan.spec.sample_rate)
+    reused = sum(journal.done[chunk].record.reused.seconds for chunk in work.todo)
     return events.RunSummary(
         output_dir=str(paths.root),
         planned=planned,
@@ -129,7 +131,7 @@ def _summary(
         remaining=planned - journal.num_rows - skipped.total(),
         warnings=dict(journal.warnings),
         audio_seconds=journal.audio_seconds,
-        encoded_seconds=samples_to_seconds(int(plan.chunk_samples[list(work.todo)].sum()), rows),
+        encoded_seconds=max(0.0, audio - reused),
         wall_seconds=work.wall_seconds,
         num_chunks=plan.num_chunks,
         num_shards=len(journal.shards),
@@ -138,6 +140,7 @@ def _summary(
         content_digest=journal.digests.content_hex,
         fingerprint=plan.fingerprint,
         stages=work.stages,
+        reused=journal.num_reused,
     )
 
 
@@ -160,6 +163,8 @@ def _provenance(
         config=config.model_dump(mode="json"),
         fingerprint=plan.fingerprint,
         encoder=_encoder_facts(plan, config, info, devices),
+        latents=latent_settings(plan.identity, info),
+        reused_from=str(config.reuse) if config.reuse is not None and summary.reused else None,
         devices=devices.names,
         counts=Counts(
             planned=summary.planned,
@@ -171,6 +176,7 @@ def _provenance(
             chunks=summary.num_chunks,
             shards=summary.num_shards,
             bytes=summary.num_bytes,
+            reused=summary.reused,
         ),
         digest=summary.digest,
         content_digest=summary.content_digest,

@@ -28,11 +28,14 @@ from .encode.registry import describe
 from .event_log import EventLog
 from .events import EventSink, RunSummary
 from .finalize import finalize, interrupted, recover
+from .latent_settings import latent_settings
 from .lock import part_lock
 from .output_folder import check_output, clear_output, create_output, describe_output
 from .plan.bill import Bill, free_space, make_bill
+from .plan.identity import Identity
 from .plan.plan import Plan
 from .ready_plan import check_sample_rate, ready_plan
+from .reuse_source import check_reuse, reuse_index
 
 
 def ignore(event: events.Event) -> None:
@@ -60,6 +63,8 @@ def run(
     check_sample_rate(config, info)
     paths = OutputPaths(config.output_dir)
     check_output(paths, overwrite=overwrite)
+    if config.reuse is not None:
+        check_reuse(config.reuse, paths.root, latent_settings(Identity.of(config, info, "", devices.kind), info))
     create_output(paths)
     with part_lock(paths), EventLog(paths.events, on_event) as tell:
         if overwrite and (old := describe_output(paths)) is not None:
@@ -118,18 +123,21 @@ def _dispatch(
     ranks = min(devices.num_ranks, len(todo))
     threads = decode_threads(config, ranks, devices)
     tell(events.Notice("info", f"{ranks} workers, {threads} decode threads each"))
-    orders = FleetOrders(
-        config=config,
-        info=info,
-        devices=devices,
-        paths=OutputPaths(config.output_dir),
-        fingerprint=plan.fingerprint,
-        decode_threads=threads,
-    )
-    with Fleet(orders, tell, lambda chunk, row: _clip_name(plan, chunk, row)) as fleet:
-        fleet.run(todo, lambda chunk: samples_to_seconds(int(plan.chunk_samples[chunk]), plan.spec.sample_rate))
-        wall = time.monotonic() - (fleet.ready_at or time.monotonic())
-        return Dispatched(started=started, todo=todo, wall_seconds=wall, stages=fleet.stage_seconds())
+    paths = OutputPaths(config.output_dir)
+    with reuse_index(config.reuse, paths, tell) as index:
+        orders = FleetOrders(
+            config=config,
+            info=info,
+            devices=devices,
+            paths=paths,
+            fingerprint=plan.fingerprint,
+            decode_threads=threads,
+            reuse_index=index,
+        )
+        with Fleet(orders, tell, lambda chunk, row: _clip_name(plan, chunk, row)) as fleet:
+            fleet.run(todo, lambda chunk: samples_to_seconds(int(plan.chunk_samples[chunk]), plan.spec.sample_rate))
+            wall = time.monotonic() - (fleet.ready_at or time.monotonic())
+            return Dispatched(started=started, todo=todo, wall_seconds=wall, stages=fleet.stage_seconds())
 
 
 def decode_threads(config: RunConfig, ranks: int, devices: Devices) -> int:

@@ -109,6 +109,11 @@ class Journal:
         return sum(block.record.audio_seconds for block in self.done.values())
 
     @cached_property
+    def num_reused(self) -> int:
+        """Rows whose latents were taken from another dataset."""
+        return sum(block.record.reused.rows for block in self.done.values())
+
+    @cached_property
     def num_bytes(self) -> int:
         return sum(shard.size for shard in self.shards)
 

@@ -69,6 +69,8 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     chunks: int
     shards: int
     bytes: int
+    reused: int = 0
+    """Rows whose latents were taken from another dataset."""
 
 
 class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +124,10 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     """Of the plan."""
     encoder: EncoderFacts
+    latents: dict[str, str | int | float | bool | None] = {}
+    """What, beside the audio, decided the latents; another run may take them if it would decide the same."""
+    reused_from: str | None = None
+    """The dataset that ``reused`` rows took their latents from."""
     devices: tuple[str, ...]
     counts: Counts
     digest: str

@@ -51,6 +51,14 @@ class SkippedClip(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class ReusedRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of a block whose latents were taken from another dataset."""
+
+    rows: int = 0
+    seconds: float = 0.0
+    """Of their audio, before padding."""
+
+
 class BlockRecord(msgspec.Struct, frozen=True, kw_only=True, tag="block"):
     """A chunk is committed: its bytes are on disk. With ``rows`` 0 (every clip was skipped) there are no bytes."""
 
@@ -71,6 +79,7 @@ class BlockRecord(msgspec.Struct, frozen=True, kw_only=True, tag="block"):
     skipped: tuple[SkippedClip, ...] = ()
     warnings: dict[str, int] = {}
     """Rows with a warning, by code."""
+    reused: ReusedRows = ReusedRows()
 
     @property
     def digests(self) -> Digests:

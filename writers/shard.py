@@ -22,7 +22,7 @@ from ..core.paths import OutputPaths, shard_name
 from .block import END_MARK, BlockMetadata, encode_block
 from .journal import JournalWriter, journal_header
 from .part import PartFile, publish
-from .records import BlockRecord, ClosedRecord, SkippedClip
+from .records import BlockRecord, ClosedRecord, ReusedRows, SkippedClip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,12 +70,19 @@ class ShardWriter:
         *,
         skipped: Sequence[SkippedClip] = (),
         warnings: Mapping[str, int] | None = None,
+        reused: ReusedRows | None = None,
     ) -> BlockRecord:
         """Commit the rows of one chunk; it is on disk when this returns. None, or no rows: only the journal line.
 
         Raises DiskError if the disk refuses, and ValueError for a batch that is not of rows.
         """
-        record = BlockRecord(chunk=metadata.chunk, number=None, skipped=tuple(skipped), warnings=dict(warnings or {}))
+        record = BlockRecord(
+            chunk=metadata.chunk,
+            number=None,
+            skipped=tuple(skipped),
+            warnings=dict(warnings or {}),
+            reused=reused or ReusedRows(),
+        )
         if batch is None or not batch.num_rows:
             return self._commit_line(record)
         block, digests = encode_block(batch, metadata), digest_batch(batch)

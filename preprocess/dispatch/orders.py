@@ -21,6 +21,8 @@ class FleetOrders:
     """Of the plan."""
     decode_threads: int
     """Per worker."""
+    reuse_index: Path | None = None
+    """Where rows lie whose latents may be taken."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +40,7 @@ class WorkerOrders:
     fingerprint: str
     board_path: str
     decode_threads: int
+    reuse_index: str | None = None
 
 
 def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> WorkerOrders:
@@ -53,4 +56,5 @@ def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> W
         fingerprint=fleet.fingerprint,
         board_path=str(boards / f"r{rank}-{run_id}"),
         decode_threads=fleet.decode_threads,
+        reuse_index=None if fleet.reuse_index is None else str(fleet.reuse_index),
     )

@@ -14,17 +14,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import msgspec
 
 from ...core.errors import ClipFault, Fault, FaultCode, Stage
-from ..audio.decode import DecodedAudio
 from ..plan.plan import Plan
 from .board import Board
 from .budget import ByteBudget
 from .messages import FromWorker, HandedBack, Taken, Task
-from .work import BatchWork, ChunkWork
+from .work import BatchWork, ChunkWork, Decoded
 
 CHUNKS_AHEAD = 2
 """Chunks begun and not yet encoded: the one on the encoder and the one being decoded behind it."""
 
-Decode = Callable[[ChunkWork, int], DecodedAudio]
+Decode = Callable[[ChunkWork, int], Decoded]
 """Decodes one clip (row of the chunk). Raises ClipFault."""
 
 
@@ -115,22 +114,22 @@ class Prefetcher:
             audio = [early.get(row) or self._submit(chunk, row) for row in rows]
             self._ready.put(BatchWork(chunk, rows, audio, reserved, last=rows is batches[-1]))
 
-    def _decode_singly(self, chunk: ChunkWork) -> dict[int, Future[DecodedAudio | Fault]]:
+    def _decode_singly(self, chunk: ChunkWork) -> dict[int, Future[Decoded | Fault]]:
         """Suspects of a crash: one at a time, with nothing else in flight, so that the next crash names one."""
         if not chunk.task.singly:
             return {}
         for barrier in [self._pool.submit(time.sleep, 0) for _ in range(self._pool._max_workers)]:
             barrier.result()
-        early: dict[int, Future[DecodedAudio | Fault]] = {}
+        early: dict[int, Future[Decoded | Fault]] = {}
         for row in chunk.task.singly:
             early[row] = self._submit(chunk, row)
             early[row].result()
         return early
 
-    def _submit(self, chunk: ChunkWork, row: int) -> Future[DecodedAudio | Fault]:
+    def _submit(self, chunk: ChunkWork, row: int) -> Future[Decoded | Fault]:
         fault = chunk.outcomes[row].fault
         if fault is not None:
-            known: Future[DecodedAudio | Fault] = Future()
+            known: Future[Decoded | Fault] = Future()
             known.set_result(fault)
             return known
         return self._pool.submit(self._decode_one, chunk, row)
@@ -141,7 +140,7 @@ class Prefetcher:
         with self._lock:
             self._slot.number = next(self._slots)
 
-    def _decode_one(self, chunk: ChunkWork, row: int) -> DecodedAudio | Fault:
+    def _decode_one(self, chunk: ChunkWork, row: int) -> Decoded | Fault:
         slot: int = self._slot.number
         self._board.begin(slot, chunk.chunk_id, row)
         began = time.perf_counter()

@@ -14,6 +14,21 @@ from ..encode.protocol import Latents
 from .messages import Task
 
 
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """Latents that were taken from a row of the same audio."""
+
+    audio: DecodedAudio
+    """Without a waveform."""
+    latents: Latents
+    device: str
+    """Name of the device that encoded them."""
+
+
+Decoded = DecodedAudio | Reused
+"""What becomes of an audio file that can be used."""
+
+
 @dataclass(slots=True)
 class ClipOutcome:
     """What has become of one clip so far: a fault, or audio facts and latents."""
@@ -22,6 +37,8 @@ class ClipOutcome:
     audio: DecodedAudio | None = None
     """Its waveform is dropped once it is encoded."""
     latents: Latents | None = None
+    encoded_by: str | None = None
+    """Device that made the latents, if they were reused; None if it is this worker's."""
 
 
 @dataclass(slots=True)
@@ -55,7 +72,7 @@ class BatchWork:
 
     chunk: ChunkWork
     rows: Sequence[int]
-    audio: list[Future[DecodedAudio | Fault]]
+    audio: list[Future[Decoded | Fault]]
     """One per row."""
     reserved: int
     """Bytes of the budget that its waveforms hold until it is encoded."""

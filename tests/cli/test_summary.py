@@ -43,3 +43,11 @@ def test_an_unfinished_run_suggests_nothing_that_cannot_work_yet():
 
 def test_a_run_that_found_all_done_claims_no_speed():
     assert "this run 0.0 s in 0.0 s: - x real time" in summary_text(run_summary(encoded_seconds=0.0, wall_seconds=0.0))
+
+
+def test_reused_rows_are_counted():
+    """Who asked for reuse wants to see that it worked."""
+    line = "reused   990 rows took the latents of an older dataset and were not encoded"
+
+    assert line in summary_text(run_summary(reused=990)).splitlines()
+    assert "reused" not in summary_text(run_summary())

@@ -1,0 +1,82 @@
+"""From which dataset a run may take latents: the checks of ``--reuse OLD_OUT`` and the index that its workers read.
+
+Refused before any worker starts: a folder that is no finished dataset, the run's own folder, and a dataset whose latents
+were made otherwise. That its shards are whole is `prep verify`'s business: here only what is read is looked at.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..core.errors import OutputError, UsageError
+from ..core.paths import OutputPaths
+from ..writers.atomic import disk_errors
+from ..writers.provenance import read_provenance
+from ..writers.verify_state import read_state
+from .events import EventSink, Notice
+from .latent_settings import latent_differences
+from .plan.identity import Scalar
+from .reuse_index import BlockPlace, dataset_blocks, write_reuse_index
+
+
+def check_reuse(source: Path, output_dir: Path, wanted: Mapping[str, Scalar]) -> None:
+    """Refuse a dataset whose latents are not what this run would make, ``wanted`` (see ``latent_settings``).
+
+    Raises OutputError, and UsageError for the run's own folder.
+    """
+    if source.resolve() == output_dir.resolve():
+        raise UsageError(
+            f"--reuse names the output folder itself, {source}",
+            why="latents are taken from another, finished dataset",
+            fix="name the older one; for new clips in this one there is --extend",
+        )
+    lines = latent_differences(_settings_of(OutputPaths(source)), wanted)
+    if lines:
+        raise OutputError(
+            f"the latents of {source} were made with other settings:\n    " + "\n    ".join(lines),
+            why="latents of two kinds in one dataset can't be told apart later",
+            fix="restore the settings, or leave --reuse out: then everything is encoded",
+        )
+
+
+def _settings_of(paths: OutputPaths) -> Mapping[str, Scalar]:
+    try:
+        settings = read_provenance(paths.provenance).latents
+    except OSError as error:
+        raise _unfinished(paths, f"{paths.provenance} can't be read: {error.strerror}") from error
+    if not settings:
+        raise _unfinished(paths, f"{paths.provenance.name} doesn't say how its latents were made")
+    return settings
+
+
+def _unfinished(paths: OutputPaths, what: str) -> OutputError:
+    return OutputError(
+        f"latents can't be reused from {paths.root}: {what}",
+        why="only of a finished dataset is it known how they were made",
+        fix="let its own run finish, or leave --reuse out",
+    )
+
+
+@contextmanager
+def reuse_index(source: Path | None, paths: OutputPaths, on_event: EventSink) -> Iterator[Path | None]:
+    """The stored index of a finished dataset, to be removed at the end of the context; None without a ``source``.
+
+    Raises OutputError if the dataset isn't finished or can't be read, DiskError if the disk refuses.
+    """
+    if source is None:
+        yield None
+        return
+    with disk_errors(paths.reuse_index):
+        known = write_reuse_index(paths.reuse_index, _blocks_of(OutputPaths(source)))
+    on_event(Notice("info", f"latents are reused where audio files are among the {known:,} of {source}"))
+    try:
+        yield paths.reuse_index
+    finally:
+        paths.reuse_index.unlink(missing_ok=True)
+
+
+def _blocks_of(paths: OutputPaths) -> Iterator[BlockPlace]:
+    state = read_state(paths, [])
+    if state is None:
+        raise _unfinished(paths, f"it has no readable {paths.state.name}")
+    return dataset_blocks(paths.root.absolute() / name for name in state.names)
