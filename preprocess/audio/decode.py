@@ -18,6 +18,7 @@ from ...core.units import LatentSpec
 from ..config import AudioSettings
 from .content import Content, read_content, require_unchanged
 from .header import AudioHeader, check_sample_rate
+from .mp3 import is_mpeg, parse_mp3, tag_bytes, with_true_count
 from .ogg import CAPTURE, MAX_PAGE_BYTES, ends_early
 from .regular_file import RegularFile
 from .resample import resample
@@ -77,7 +78,7 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
         require_unchanged(file, hint)
         content = read_content(file)
         layout = parse_wav(content.head)
-        samples = read_samples(file, settings.max_duration, _repaired(file, layout))
+        samples = read_samples(file, settings.max_duration, _repaired(file, layout, content.head))
         truncated = _is_truncated(file, content, layout, samples)
     _check_length(path, samples, settings)
     mono = samples.mono()
@@ -100,9 +101,20 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
     )
 
 
-def _repaired(file: RegularFile, layout: WavLayout | None) -> bytes | None:
-    """The bytes of a WAV whose size field was left at 0, with its true size: libsndfile would find no samples."""
-    if layout is None or layout.stated_bytes or not layout.available_bytes(file.size):
+def _repaired(file: RegularFile, layout: WavLayout | None, head: bytes) -> bytes | None:
+    """The file's bytes with a length that libsndfile can believe, where it would give fewer samples than there are."""
+    if layout is not None:
+        return _repaired_wav(file, layout)
+    if not is_mpeg(head):
+        return None
+    content = file.pread(file.size)
+    mp3 = parse_mp3(content, tag_bytes(content))
+    return with_true_count(content, mp3) if mp3 is not None else None
+
+
+def _repaired_wav(file: RegularFile, layout: WavLayout) -> bytes | None:
+    """A WAV whose size field was left at 0, with its true size."""
+    if layout.stated_bytes or not layout.available_bytes(file.size):
         return None
     size = min(layout.available_bytes(file.size), 0xFFFFFFFF)
     content = bytearray(file.pread(file.size))

@@ -129,10 +129,9 @@ def _read(file: RegularFile, max_seconds: float | None, repaired: bytes | None, 
 
 def _opened(file: RegularFile, repaired: bytes | None) -> soundfile.SoundFile:
     try:
-        if repaired is not None:
-            return _Forward(io.BytesIO(repaired))
-        file.rewind()
-        sound = _Forward(file.fd, closefd=False)
+        if repaired is None:
+            file.rewind()
+        sound = _Forward(io.BytesIO(repaired)) if repaired is not None else _Forward(file.fd, closefd=False)
         if sound.format == "MP3":  # as soundfile.read does; without it the last bit of some samples differs
             sound.seek(0)
         return sound

@@ -44,6 +44,17 @@ def with_flac_total(flac: bytes, total: int) -> bytes:
     return flac[:18] + packed.to_bytes(8) + flac[26:]
 
 
+def with_mp3_count(mp3: bytes, count: int) -> bytes:
+    """An MP3 with another number of frames in its Xing header."""
+    start = mp3.index(b"Xing") + 8
+    return mp3[:start] + count.to_bytes(4) + mp3[start + 4 :]
+
+
+def without_xing(mp3: bytes) -> bytes:
+    """An MP3 from its second frame on."""
+    return mp3[mp3.index(mp3[:2], 2) :]
+
+
 def with_wav_rate(wav: bytes, rate: int) -> bytes:
     """A WAV that states another sample rate."""
     return wav[:24] + struct.pack("<I", rate) + wav[28:]
