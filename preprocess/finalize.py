@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
 from ..core.errors import OutputError, PrepError, TooManySkipped
 from ..core.paths import OutputPaths
 from ..core.units import samples_to_seconds
@@ -17,13 +19,15 @@ from ..writers.ledger import Journal, read_journals
 from ..writers.provenance import (
     Counts,
     EncoderFacts,
+    PlanFacts,
     Provenance,
     Timings,
     describe_environment,
+    read_provenance,
     shard_facts,
     write_provenance,
 )
-from ..writers.repair import drop_hidden_blocks
+from ..writers.repair import drop_hidden_blocks, remove_dropped
 from ..writers.salvage import salvage_open_shards
 from ..writers.skipped import SkippedLine, skipped_line, write_skipped
 from . import events
@@ -33,40 +37,43 @@ from .dispatched import Dispatched
 from .encode.protocol import EncoderInfo
 from .latent_settings import latent_settings
 from .plan.identity import effective_precision
-from .plan.plan import Plan
+from .plan.plans import Plans
+from .supersede import supersede
 
 
-def recover(paths: OutputPaths, plan: Plan, tell: events.EventSink) -> Journal:
+def recover(paths: OutputPaths, plan: Plans, tell: events.EventSink) -> Journal:
     """Finish the open shards of earlier runs and read what is done. No worker may be running.
 
     Raises DiskError if the disk refuses.
     """
-    report = salvage_open_shards(paths, plan.fingerprint)
+    report = salvage_open_shards(paths, plan.fingerprints)
     if report.num_shards or report.num_removed:
         text = f"kept {report.num_blocks} blocks of {report.num_shards} shards that an earlier run left open"
         tell(events.Notice("info", text))
-    drop_hidden_blocks(paths, plan.fingerprint)
-    journal = read_journals(paths, plan.fingerprint)
+    drop_hidden_blocks(paths, plan.fingerprints, remove=False)
+    journal = read_journals(paths, plan.fingerprints)
     for shard in journal.lost:
         tell(events.Notice("warning", f"{shard.name} is gone or cut; its {shard.rows} rows are encoded again"))
-    for name in journal.leftovers:
+    dropped = {shard.name for shard in journal.dropped}
+    for name in (name for name in journal.leftovers if name not in dropped):
         tell(events.Notice("warning", f"{name} is no shard of this run: it is left alone and not taken in"))
     return journal
 
 
-def interrupted(paths: OutputPaths, plan: Plan) -> events.Interrupted:
+def interrupted(paths: OutputPaths, plan: Plans) -> events.Interrupted:
     """The numbers of a run that ends early, by its journals; nothing is written, since the disk may be full."""
-    journal = read_journals(paths, plan.fingerprint)
-    open_blocks = [record for shard in journal.open for record in shard.records if record.chunk not in journal.done]
-    lost = sum(1 for _ in journal.skipped()) + sum(len(record.skipped) for record in open_blocks)
-    planned = plan.num_clips + plan.num_refused
-    written, skipped = journal.num_rows + sum(record.rows for record in open_blocks), plan.num_refused + lost
+    journal = read_journals(paths, plan.fingerprints)
+    blocks = {record.chunk: record for shard in journal.open for record in shard.records}
+    blocks |= {chunk: block.record for chunk, block in journal.done.items()}
+    records = [record for chunk, record in blocks.items() if chunk not in plan.superseded]
+    planned, written = plan.num_clips + plan.num_refused, sum(record.rows for record in records)
+    skipped = plan.num_refused + sum(len(record.skipped) for record in records)
     return events.Interrupted(planned=planned, written=written, skipped=skipped, remaining=planned - written - skipped)
 
 
 def finalize(
     paths: OutputPaths,
-    plan: Plan,
+    plan: Plans,
     config: RunConfig,
     info: EncoderInfo,
     devices: Devices,
@@ -80,13 +87,15 @@ def finalize(
     disk refuses.
     """
     journal = recover(paths, plan, tell)
-    remaining = plan.num_chunks - len(journal.done)
+    remaining = len(set(plan.live) - journal.done.keys())
     if remaining:
         raise OutputError(
             f"{remaining} chunks were reported done and are not in {paths.root}",
             why="something deletes or cuts files there",
             fix="see what else writes to that folder, then run the same command to go on",
         )
+    if supersede(paths, plan, journal):
+        journal = recover(paths, plan, tell)
     skipped = write_skipped(paths, _skipped_lines(plan, journal))
     summary = _summary(paths, plan, journal, skipped, work)
     if not summary.written:
@@ -95,15 +104,17 @@ def finalize(
             why="a dataset without rows can't be opened",
             fix=f"see {paths.skipped} for the reason of each clip",
         )
-    write_provenance(paths, _provenance(plan, config, info, devices, journal, summary, work, command))
+    provenance = _provenance(plan, config, info, devices, journal, summary, work, command)
+    write_provenance(paths, provenance if work.todo else _with_story_kept(paths, provenance))
     write_card(paths, _card(plan, info, journal, summary))
     write_hf_metadata(paths, journal.shards, plan.fingerprint, journal.digests)
+    remove_dropped(paths, plan.fingerprints)
     tell(events.Finished(summary))
     _refuse_too_many_skipped(config, summary, paths)
     return summary
 
 
-def _skipped_lines(plan: Plan, journal: Journal) -> Iterator[SkippedLine]:
+def _skipped_lines(plan: Plans, journal: Journal) -> Iterator[SkippedLine]:
     for clip in plan.refused():
         yield SkippedLine(
             dataset=clip.dataset_name,
@@ -118,7 +129,7 @@ def _skipped_lines(plan: Plan, journal: Journal) -> Iterator[SkippedLine]:
 
 
 def _summary(
-    paths: OutputPaths, plan: Plan, journal: Journal, skipped: Counter[str], work: Dispatched
+    paths: OutputPaths, plan: Plans, journal: Journal, skipped: Counter[str], work: Dispatched
 ) -> events.RunSummary:
     planned = plan.num_clips + plan.num_refused
     audio = samples_to_seconds(int(plan.chunk_samples[list(work.todo)].sum()), plan.spec.sample_rate)
@@ -133,7 +144,7 @@ def _summary(
         audio_seconds=journal.audio_seconds,
         encoded_seconds=max(0.0, audio - reused),
         wall_seconds=work.wall_seconds,
-        num_chunks=plan.num_chunks,
+        num_chunks=len(plan.live),
         num_shards=len(journal.shards),
         num_bytes=journal.num_bytes,
         digest=journal.digests.full_hex,
@@ -145,7 +156,7 @@ def _summary(
 
 
 def _provenance(
-    plan: Plan,
+    plan: Plans,
     config: RunConfig,
     info: EncoderInfo,
     devices: Devices,
@@ -163,6 +174,9 @@ def _provenance(
         config=config.model_dump(mode="json"),
         fingerprint=plan.fingerprint,
         encoder=_encoder_facts(plan, config, info, devices),
+        plans=tuple(
+            PlanFacts(fingerprint=part.fingerprint, chunks=part.num_chunks, clips=part.num_clips) for part in plan.parts
+        ),
         latents=latent_settings(plan.identity, info),
         reused_from=str(config.reuse) if config.reuse is not None and summary.reused else None,
         devices=devices.names,
@@ -191,7 +205,20 @@ def _provenance(
     )
 
 
-def _encoder_facts(plan: Plan, config: RunConfig, info: EncoderInfo, devices: Devices) -> EncoderFacts:
+def _with_story_kept(paths: OutputPaths, provenance: Provenance) -> Provenance:
+    """A run that had nothing to do is not what made the dataset: the story of the one that did is kept."""
+    try:
+        made = read_provenance(paths.provenance)
+    except (OSError, OutputError):
+        return provenance
+    if made.digest != provenance.digest:
+        return provenance
+    return msgspec.structs.replace(
+        provenance, command=made.command, environment=made.environment, devices=made.devices, timings=made.timings
+    )
+
+
+def _encoder_facts(plan: Plans, config: RunConfig, info: EncoderInfo, devices: Devices) -> EncoderFacts:
     return EncoderFacts(
         name=info.name,
         checkpoint=info.checkpoint,
@@ -205,7 +232,7 @@ def _encoder_facts(plan: Plan, config: RunConfig, info: EncoderInfo, devices: De
     )
 
 
-def _card(plan: Plan, info: EncoderInfo, journal: Journal, summary: events.RunSummary) -> CardFacts:
+def _card(plan: Plans, info: EncoderInfo, journal: Journal, summary: events.RunSummary) -> CardFacts:
     corpora: Counter[str] = Counter()
     for chunk, block in journal.done.items():
         corpora[plan.chunk_dataset[chunk]] += block.record.rows

@@ -1,5 +1,6 @@
 """What an output folder holds before a run: nothing, a run of ours, or somebody else's work that must not be touched."""
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,8 +30,25 @@ def check_output(paths: OutputPaths, *, overwrite: bool) -> None:
         return
 
 
-def create_output(paths: OutputPaths) -> None:
-    """Make the folder and its working folder. Raises DiskError if the disk refuses."""
+@contextlib.contextmanager
+def output_folder(paths: OutputPaths) -> Iterator[None]:
+    """Make the folder and its working folder; take them away again if no plan came to lie there.
+
+    Raises OutputError if they can't be made, DiskError if the disk refuses them, or anything written inside (the plan,
+    a worker's board): a full disk is exit code 75 wherever it shows first.
+    """
+    existed = paths.root.exists()
+    _create(paths)
+    try:
+        with disk_errors(paths.root):
+            yield
+    except BaseException:
+        if not existed and not paths.plan.exists():
+            shutil.rmtree(paths.root, ignore_errors=True)
+        raise
+
+
+def _create(paths: OutputPaths) -> None:
     with disk_errors(paths.root):
         try:
             paths.work.mkdir(parents=True, exist_ok=True)

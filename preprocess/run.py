@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from ..core.errors import PrepError
+from ..core.errors import NoDeviceError, PrepError
 from ..core.paths import OutputPaths
 from ..core.units import samples_to_seconds
-from ..writers.ledger import Journal
+from ..writers.ledger import Journal, read_journals
 from . import events
 from .config import RunConfig
+from .copy_rows import copy_rows
 from .dispatch.cores import usable_cores
 from .dispatch.devices import Devices, choose_devices
 from .dispatch.fleet import Fleet
@@ -30,12 +31,12 @@ from .events import EventSink, RunSummary
 from .finalize import finalize, interrupted, recover
 from .latent_settings import latent_settings
 from .lock import part_lock
-from .output_folder import check_output, clear_output, create_output, describe_output
+from .output_folder import check_output, clear_output, describe_output, output_folder
 from .plan.bill import Bill, free_space, make_bill
 from .plan.identity import Identity
-from .plan.plan import Plan
-from .ready_plan import check_sample_rate, ready_plan
-from .reuse_source import check_reuse, reuse_index
+from .plan.plans import Plans
+from .ready_plan import check_sample_rate, ready_plans
+from .reuse_source import check_reuse, own_blocks, reuse_index
 
 
 def ignore(event: events.Event) -> None:
@@ -48,11 +49,12 @@ def run(
     *,
     overwrite: bool = False,
     rescan: bool = False,
+    extend: bool = False,
     command: Sequence[str] = (),
 ) -> RunSummary:
     """Turn the corpora of ``config`` into a dataset in ``config.output_dir``; go on where an earlier run stopped.
 
-    ``rescan`` reads the corpora again even if they look unchanged. ``command`` is recorded in provenance.json. Call it
+    ``rescan`` reads the corpora again even if they look unchanged; ``extend`` takes their changes up. ``command`` is recorded in provenance.json. Call it
     from the main thread: signals are handled while workers run.
 
     Raises PrepError (core/errors.py has the tree); what is committed is kept whatever is raised, and the same call
@@ -65,72 +67,89 @@ def run(
     check_output(paths, overwrite=overwrite)
     if config.reuse is not None:
         check_reuse(config.reuse, paths.root, latent_settings(Identity.of(config, info, "", devices.kind), info))
-    create_output(paths)
-    with part_lock(paths), EventLog(paths.events, on_event) as tell:
+    with output_folder(paths), part_lock(paths), EventLog(paths.events, on_event) as tell:
         if overwrite and (old := describe_output(paths)) is not None:
             tell(events.Notice("warning", f"--overwrite deletes {old}"))
             clear_output(paths)
-        plan, resumed = ready_plan(config, info, devices.kind, paths, tell, rescan=rescan)
-        done = recover(paths, plan, tell)
+        plan, resumed = ready_plans(config, info, devices.kind, paths, tell, rescan=rescan, extend=extend)
+        done = _copied(paths, plan, recover(paths, plan, tell), config, tell)
         tell(_plan_ready(plan, done, resumed))
-        todo = tuple(chunk for chunk in range(plan.num_chunks) if chunk not in done.done)
         try:
-            work = _dispatch(plan, todo, config, info, devices, tell)
+            work = _dispatch(plan, done, config, info, devices, tell)
         except PrepError:
             tell(interrupted(paths, plan))
             raise
         return finalize(paths, plan, config, info, devices, work, command, tell)
 
 
-def plan_only(config: RunConfig, on_event: EventSink = ignore, *, rescan: bool = False) -> Bill:
+def plan_only(config: RunConfig, on_event: EventSink = ignore, *, rescan: bool = False, extend: bool = False) -> Bill:
     """The bill of a run: what it would encode and write, and how long that takes. Writes nothing but a plan.
 
-    The plan goes into ``output_dir`` if that is a run's already or does not exist, and is taken up by ``run``.
+    The plan goes into ``output_dir`` if that is a run's already or does not exist, and is taken up by ``run``. Where no
+    GPU is visible (a login node), the bill is for the number that the configuration names, or for one.
     """
-    devices = choose_devices(config)
+    devices = _devices_of_bill(config, on_event)
     info = describe(config.encoder, devices.kind)
     check_sample_rate(config, info)
     paths = OutputPaths(config.output_dir)
     check_output(paths, overwrite=False)
-    create_output(paths)
-    with part_lock(paths):
-        plan, _ = ready_plan(config, info, devices.kind, paths, on_event, rescan=rescan)
-        return make_bill(plan, config, info, workers=devices.num_ranks, free=free_space(paths.root))
+    with output_folder(paths), part_lock(paths):
+        plan, _ = ready_plans(config, info, devices.kind, paths, on_event, rescan=rescan, extend=extend)
+        return make_bill(plan.last, config, info, workers=devices.num_ranks, free=free_space(paths.root))
 
 
-def _plan_ready(plan: Plan, done: Journal, resumed: bool) -> events.PlanReady:
-    chunks = np.fromiter(done.done, np.int64, len(done.done))
+def _devices_of_bill(config: RunConfig, tell: EventSink) -> Devices:
+    try:
+        return choose_devices(config)
+    except NoDeviceError as error:
+        count = config.gpus if isinstance(config.gpus, int) else 1
+        tell(events.Notice("warning", f"{error.what}; the bill is for {count} of the kind that plans assume"))
+        return Devices(kind="cuda", names=("GPU",) * count, environments=({},) * count)
+
+
+def _copied(paths: OutputPaths, plan: Plans, done: Journal, config: RunConfig, tell: EventSink) -> Journal:
+    """What is done when the rows that an extension only copies are copied."""
+    num_rows = copy_rows(paths, plan, done, config.shards)
+    if not num_rows:
+        return done
+    tell(events.Notice("info", f"copied {num_rows:,} unchanged rows out of blocks that hold changed or vanished clips"))
+    return read_journals(paths, plan.fingerprints)
+
+
+def _plan_ready(plan: Plans, done: Journal, resumed: bool) -> events.PlanReady:
+    blocks = {chunk: block.record for chunk, block in done.done.items() if chunk not in plan.superseded}
+    chunks = np.fromiter(blocks, np.int64, len(blocks))
     return events.PlanReady(
         fingerprint=plan.fingerprint,
         num_clips=plan.num_clips,
         num_refused=plan.num_refused,
-        num_chunks=plan.num_chunks,
+        num_chunks=len(plan.live),
         audio_seconds=plan.audio_seconds,
         done_chunks=len(chunks),
         done_audio_seconds=samples_to_seconds(int(plan.chunk_samples[chunks].sum()), plan.spec.sample_rate),
-        done_rows=done.num_rows,
+        done_rows=sum(record.rows for record in blocks.values()),
         resumed=resumed,
     )
 
 
 def _dispatch(
-    plan: Plan, todo: tuple[int, ...], config: RunConfig, info: EncoderInfo, devices: Devices, tell: EventSink
+    plan: Plans, done: Journal, config: RunConfig, info: EncoderInfo, devices: Devices, tell: EventSink
 ) -> Dispatched:
-    """Have the workers do the chunks of ``todo``; nothing is started if there are none."""
+    """Have the workers do the chunks that aren't ``done``; nothing is started if there are none."""
     started = datetime.now(UTC)
+    todo = tuple(chunk for chunk in plan.live if chunk not in done.done)
     if not todo:
         return Dispatched(started=started, todo=todo, wall_seconds=0.0, stages=())
     ranks = min(devices.num_ranks, len(todo))
     threads = decode_threads(config, ranks, devices)
     tell(events.Notice("info", f"{ranks} workers, {threads} decode threads each"))
     paths = OutputPaths(config.output_dir)
-    with reuse_index(config.reuse, paths, tell) as index:
+    with reuse_index(config.reuse, own_blocks(paths, plan, done), paths, tell) as index:
         orders = FleetOrders(
             config=config,
             info=info,
             devices=devices,
             paths=paths,
-            fingerprint=plan.fingerprint,
             decode_threads=threads,
             reuse_index=index,
         )
@@ -148,6 +167,6 @@ def decode_threads(config: RunConfig, ranks: int, devices: Devices) -> int:
     return 2 if devices.kind == "cpu" else max(2, cores // ranks)
 
 
-def _clip_name(plan: Plan, chunk: int, row: int) -> str:
+def _clip_name(plan: Plans, chunk: int, row: int) -> str:
     clip = plan.chunk(chunk).slice(row, 1).to_pylist()[0]
     return f"{clip['dataset_name']}/{clip['item_name']} ({clip['audio_path']})"

@@ -105,7 +105,12 @@ class WorkerHandle:
             return last_words.text
         code = self.exit_code
         if code is None or code >= 0:
-            return f"ended with exit code {code}"
+            guard = (
+                " (a script that calls run() needs `if __name__ == '__main__':` around it)"
+                if self.board.loading
+                else ""
+            )
+            return f"ended with exit code {code}{guard}"
         hint = " (often the kernel's out-of-memory killer: see dmesg)" if -code == signal.SIGKILL else ""
         return f"killed by {signal.Signals(-code).name}{hint}"
 

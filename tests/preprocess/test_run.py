@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from latentprep import run
-from latentprep.core.errors import CheckpointError, ConfigError, OutputError, PrepError
+from latentprep.core.errors import CheckpointError, ConfigError, CorpusError, OutputError, PrepError
 from latentprep.core.schema import COLUMNS
 from latentprep.preprocess import events
 from latentprep.preprocess.config_file import resolved_yaml
 from latentprep.preprocess.events import RunSummary
+from latentprep.preprocess.run import plan_only
 
 from .runs import GOLDEN, bulk_config, golden_config
 
@@ -104,6 +105,19 @@ def test_a_finished_run_is_not_done_again(golden_run: tuple[Path, RunSummary]):
     assert (first.digest, first.written, 0.0) == (again.digest, again.written, again.encoded_seconds)
 
 
+def test_a_run_with_nothing_to_do_keeps_the_story_of_the_one_that_did(golden_run: tuple[Path, RunSummary]):
+    """provenance.json says how long the dataset took and by which command, not how long looking at it took."""
+    output_dir, _ = golden_run
+    before = json.loads((output_dir / "provenance.json").read_text())
+
+    run(golden_config(output_dir), command=("prep", "again"))
+
+    after = json.loads((output_dir / "provenance.json").read_text())
+    assert before["timings"] == after["timings"]
+    assert before["command"] == after["command"]
+    assert before["timings"]["encoded_seconds"] > 10
+
+
 def test_other_settings_are_refused_and_named(golden_run: tuple[Path, RunSummary]):
     """Rows of two kinds must not get into one dataset."""
     output_dir, _ = golden_run
@@ -153,6 +167,27 @@ def test_a_foreign_dataset_is_not_touched(tmp_path: Path):
         run(golden_config(tmp_path), overwrite=True)
 
     assert b"theirs" == (tmp_path / "data-00000-of-00001.arrow").read_bytes()
+
+
+def test_a_run_that_fails_before_its_plan_leaves_no_folder_behind(tmp_path: Path):
+    """A typing error in a path must not litter the disk."""
+    corpus = {"name": "x", "type": "json_file", "json_path": tmp_path / "none.json", "audio_root": tmp_path}
+
+    with pytest.raises(CorpusError):
+        run(golden_config(tmp_path / "out", datasets=[corpus]))
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_the_bill_needs_no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is asked for on a login node, before the job is sent."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    seen: list[events.Event] = []
+
+    bill = plan_only(golden_config(tmp_path / "out", device=None, workers=None, gpus=4), seen.append)
+
+    assert (11, 4) == (bill.clips, bill.workers)
+    assert "4 GPUs were asked for, 0 are visible" in next(e.text for e in seen if isinstance(e, events.Notice))
 
 
 def test_a_file_in_place_of_the_output_folder_is_named(tmp_path: Path):
