@@ -187,6 +187,8 @@ class FaultCode(StrEnum):
     """the decoder did not return"""
     POISON = "poison"
     """decoding it killed the process twice"""
+    NO_MEMORY = "no_memory"
+    """the host's memory does not suffice to decode it"""
     # encode
     LATENT_NOT_FINITE = "latent_not_finite"
     """the VAE made NaN or infinite latents of it"""
@@ -211,6 +213,8 @@ class WarningCode(StrEnum):
     """the header's length differs from the decoded one by more than 0.5 s"""
     LOUD = "loud"
     """samples beyond full scale (float files); kept as they are"""
+    UPSAMPLED = "upsampled"
+    """recorded at a lower rate than the encoder's: nothing is in it above half its rate"""
     SYMLINKED = "symlinked"
     """the audio file is reached through a symbolic link"""
     WINDOWED = "windowed"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...core.errors import ClipFault, FaultCode, Stage, WarningCode
 from ...core.units import LatentSpec
 from ..config import AudioSettings
+from ..encode.memory import is_out_of_memory
 from .content import Content, read_content, require_unchanged
 from .header import AudioHeader, check_sample_rate
 from .mp3 import is_mpeg, parse_mp3, tag_bytes, with_true_count
@@ -60,7 +61,7 @@ class DecodedAudio:
     rms: float
     """Root mean square of the mono waveform before resampling."""
     warnings: tuple[WarningCode, ...] = ()
-    """TRUNCATED, LENGTH_MISMATCH, LOUD, SYMLINKED (the file itself is a link)."""
+    """TRUNCATED, LENGTH_MISMATCH, LOUD, UPSAMPLED, SYMLINKED (the file itself is a link)."""
 
     def without_wave(self) -> "DecodedAudio":
         """The facts alone, to keep after encoding."""
@@ -72,8 +73,17 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
 
     ``hint`` is what the plan knows: another size or modification time is a fault, another length a warning.
     Raises ClipFault (stage decode): missing_audio, not_a_file, unreadable, empty_file, changed, not_audio, too_long,
-    no_samples, not_finite, silent, phase_cancelled, too_short.
+    no_samples, not_finite, silent, phase_cancelled, too_short, no_memory.
     """
+    try:
+        return _decode(path, spec, settings, hint)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+    raise ClipFault(Stage.DECODE, FaultCode.NO_MEMORY, f"{path}: the host's memory does not suffice to decode it")
+
+
+def _decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHeader | None) -> DecodedAudio:
     with RegularFile(path, Stage.DECODE) as file:
         require_unchanged(file, hint)
         content = read_content(file)
@@ -97,7 +107,7 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
         num_frames=samples.num_frames,
         peak=samples.peak,
         rms=rms,
-        warnings=_warnings(file, samples, hint, truncated),
+        warnings=_warnings(file, samples, spec, hint, truncated),
     )
 
 
@@ -123,6 +133,8 @@ def _repaired_wav(file: RegularFile, layout: WavLayout) -> bytes | None:
 
 
 def _is_truncated(file: RegularFile, content: Content, layout: WavLayout | None, samples: Samples) -> bool:
+    if samples.is_cut:
+        return True
     # libsndfile fits the length of a WAV or an Ogg file to its size without a word.
     if layout is not None:
         return layout.is_unfinished(file.size)
@@ -155,7 +167,7 @@ def _check_level(path: str, samples: Samples, mono: npt.NDArray[np.float32], rms
 
 
 def _warnings(
-    file: RegularFile, samples: Samples, hint: AudioHeader | None, truncated: bool
+    file: RegularFile, samples: Samples, spec: LatentSpec, hint: AudioHeader | None, truncated: bool
 ) -> tuple[WarningCode, ...]:
     found: list[WarningCode] = []
     if truncated:
@@ -166,6 +178,8 @@ def _warnings(
             found.append(WarningCode.LENGTH_MISMATCH)
     if samples.peak > 1.0:
         found.append(WarningCode.LOUD)
+    if samples.sample_rate < spec.sample_rate:
+        found.append(WarningCode.UPSAMPLED)
     if file.is_link:
         found.append(WarningCode.SYMLINKED)
     return tuple(found)

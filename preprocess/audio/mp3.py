@@ -3,7 +3,7 @@
 libsndfile takes the count of the Xing header for the length and gives no sample beyond it; without that header it takes
 an estimate. A count that is too low, or an estimate from a quiet beginning, costs the rest of the file without a word (a
 file of 4 s without its Xing header gave 1.2 s). So frames are counted by walking over their headers, about 1 us each or
-5 % of decoding, and libsndfile is given a copy with the true count where it would be wrong.
+3 % of decoding, and libsndfile is given a copy with the true count where it would be wrong.
 
 The parent reads headers with this alone: libmpg123, behind libsndfile, prints what it thinks of a file to stderr.
 """

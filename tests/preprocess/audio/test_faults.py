@@ -3,6 +3,8 @@
 import errno
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -373,6 +375,45 @@ def test_samples_beyond_full_scale_are_kept(tmp_path: Path) -> None:
 
     assert np.array_equal(wave, audio.wave)
     assert (WarningCode.LOUD,) == audio.warnings
+
+
+@pytest.mark.parametrize("rate", [8_000, 11_025, 12_345, 16_000, 22_050, 44_100, 48_000, 96_000, 192_000])
+def test_every_rate_is_a_row_and_a_low_one_is_noticed(tmp_path: Path, rate: int) -> None:
+    """What a telephone recorded has nothing above 4 kHz; whoever trains on it should know."""
+    audio = _decode(tmp_path, encode(tone(1.0, rate), rate))
+
+    assert (16_000, rate) == (audio.num_samples, audio.source_rate)
+    assert ((WarningCode.UPSAMPLED,) if rate < 16_000 else ()) == audio.warnings
+
+
+_NARROW = """
+import resource, sys
+from latentprep.core.errors import ClipFault
+from latentprep.core.units import LatentSpec
+from latentprep.preprocess.audio.decode import decode
+from latentprep.preprocess.config import AudioSettings
+
+spec = LatentSpec(sample_rate=16_000, hop_length=640, patch_size=4, latent_dim=64)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (200 << 20),) * 2)
+try:
+    decode(sys.argv[1], spec, AudioSettings())
+except ClipFault as error:
+    print(error.fault.stage, error.fault.code)
+print(decode(sys.argv[2], spec, AudioSettings()).num_samples)
+"""
+
+
+def test_a_file_that_the_hosts_memory_has_no_room_for_is_a_fault_of_its_own(tmp_path: Path) -> None:
+    """Seven hours in one file, and 200 MiB: the next clip is decoded as if nothing had been."""
+    header = with_data_size(encode(tone(0.0)), 800 << 20)
+    (tmp_path / "long.wav").write_bytes(header)
+    os.truncate(tmp_path / "long.wav", len(header) + (800 << 20))  # sparse: takes no room on the disk
+    command = [sys.executable, "-c", _NARROW, str(tmp_path / "long.wav"), put(tmp_path, "clip", WAV)]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert f"decode {FaultCode.NO_MEMORY}\n16000\n" == done.stdout
 
 
 def test_a_row_remembers_that_its_file_is_a_link(tmp_path: Path) -> None:
