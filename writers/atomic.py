@@ -38,13 +38,17 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM}
 
 @contextlib.contextmanager
 def disk_errors(path: Path, *, needed: int | None = None) -> Iterator[None]:
-    """Turn a full, failing or vanished disk into ``DiskError``; other errors pass. ``needed``: bytes to be written."""
+    """Turn a full, failing or vanished disk into ``DiskError``; other errors pass. ``needed``: bytes to be written.
+
+    ``path`` is named if the error itself names no file.
+    """
     try:
         yield
     except OSError as error:
         if error.errno not in _DISK_ERRNOS:
             raise
-        raise _disk_error(path, error.errno, needed) from error
+        named = Path(error.filename) if isinstance(error.filename, str) else path
+        raise _disk_error(named, error.errno, needed) from error
 
 
 def _disk_error(path: Path, code: int, needed: int | None) -> DiskError:

@@ -42,8 +42,8 @@ class Settings:
     seconds: float = 1800.0
     """Begin no round after so many."""
     seed: int = 1
-    clip_ms: float = 20.0
-    """How long the disk takes for a clip: a worker with two decode threads does 100 clips a second."""
+    clip_ms: float = 50.0
+    """How long the disk takes for a clip: a worker with two decode threads does 40 clips a second."""
     faults_a_round: int = FAULTS_A_ROUND
     tmpfs: bool = True
     """Try to mount one for every second round."""

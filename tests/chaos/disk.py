@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 TMPFS_BYTES = 64 << 20
+MIN_FILE_BYTES = 4096
+"""A limit on the size of files also holds for the boards in the temporary folder, which is not the disk that is full."""
 LEFT_BYTES = 1 << 17
 """At most that much is left free on a disk that is full: so it is full in the midst of a file."""
 
@@ -32,7 +34,7 @@ class Disk:
         if self.tmpfs:
             self._fill_up(left)
         else:
-            limit_file_size(pids, rng.randrange(1 + _largest(output_dir)) + left)
+            limit_file_size(pids, max(MIN_FILE_BYTES, rng.randrange(1 + _largest(output_dir)) + left))
 
     def _fill_up(self, left: int) -> None:
         with open(self._filler, "ab") as file, contextlib.suppress(OSError):

@@ -1,5 +1,8 @@
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -90,3 +93,19 @@ def test_a_reader_that_leaves_early_causes_no_traceback():
     process.stderr.close()
 
     assert (ExitCode.FAILED, "") == (process.wait(), errors)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_before_the_workers_start_is_exit_code_75(number: signal.Signals, tmp_path: Path):
+    """Reading corpora takes minutes, and schedulers requeue a job that ends with 75, not one that died of a signal."""
+    os.mkfifo(tmp_path / "prep.yaml")  # reading it takes for ever
+    command = [sys.executable, "-m", "latentprep.cli.main", "svs", "--config", tmp_path / "prep.yaml"]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    writer = os.open(tmp_path / "prep.yaml", os.O_WRONLY)  # returns when the command has opened it
+
+    run.send_signal(number)
+    _, shown = run.communicate(timeout=60)
+    os.close(writer)
+
+    assert ExitCode.STOPPED == run.returncode, shown
+    assert "prep: interrupted; the same command goes on where this one stopped" == shown.strip()

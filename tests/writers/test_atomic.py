@@ -101,6 +101,16 @@ def test_a_device_without_space_is_named():
         Path("/dev/full").write_bytes(b"x")
 
 
+def test_the_file_that_an_error_names_is_the_one_that_is_told(tmp_path: Path):
+    """It may lie on another disk than the one at work: in the temporary folder, say."""
+    error = OSError(errno.ENOSPC, "No space left on device", "/elsewhere/board")
+
+    with pytest.raises(DiskError) as caught, disk_errors(tmp_path):
+        raise error
+
+    assert "no space left: /elsewhere/board" == caught.value.what
+
+
 def test_a_file_size_limit_leaves_the_old_file(tmp_path: Path):
     """Run apart: the limit holds for a whole process."""
     path = tmp_path / "index.arrow"
