@@ -6,10 +6,12 @@ compares this table with the commands' own docstrings.
 """
 
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import FrameType
 
 import click
 
@@ -34,6 +36,10 @@ COMMANDS = {
     "decode": LazyCommand("decode", "Turn one row's latents back into a WAV file."),
     "tokenizer": LazyCommand("tokenizer", "Save CHECKPOINT's tokenizer with the singing tokens added."),
 }
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+"""What schedulers send, beside Ctrl-C. A run obeys them in its own way while its workers live; before and after that
+they interrupt, so that the exit code is 75 at any time."""
 
 
 class LazyGroup(click.Group):
@@ -81,10 +87,19 @@ def run_command(arguments: Sequence[str]) -> int:
         return ExitCode.STOPPED
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     """Console script."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, _interrupt)
     try:
-        sys.exit(run_command(sys.argv[1:]))
+        code = run_command(sys.argv[1:])
+        for number in STOP_SIGNALS:  # what is left is to exit, with this code
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(code)
     except BrokenPipeError:
         # The reader of our output left (`prep inspect OUT | head`). Without this, flushing at exit raises once more.
         sys.stdout = sys.stderr = None
