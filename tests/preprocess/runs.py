@@ -68,7 +68,7 @@ def bulk_config(
 
 def prep(*arguments: object, env: Mapping[str, str] = {}, timeout: float = 240) -> subprocess.CompletedProcess[str]:
     """Run the real command."""
-    command = [sys.executable, "-m", "latentprep.cli.main", *map(str, arguments)]
+    command = [Path(sys.executable).with_name("prep"), *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **env}, check=False
     )
