@@ -7,27 +7,31 @@ from pathlib import Path
 
 from ..core.errors import OutputError
 from ..core.paths import OutputPaths, parse_shard_name
-from ..writers.atomic import disk_errors
+from ..writers.atomic import DISK_ERRNOS, disk_errors
 
 
-def check_output(paths: OutputPaths, *, overwrite: bool) -> None:
-    """Refuse a folder whose dataset isn't a run of ours (``overwrite`` is never meant for that, either).
+def check_output(paths: OutputPaths) -> None:
+    """Refuse a folder whose dataset isn't a run of ours; --overwrite is never meant for such a one, either.
 
     Raises OutputError.
     """
-    if paths.root.exists() and not paths.root.is_dir():
+    try:
+        is_file = paths.root.exists() and not paths.root.is_dir()
+    except OSError as error:  # a name too long, a loop of links
+        raise _cannot_be_made(paths, error) from error
+    if is_file:
         raise OutputError(f"output_dir {paths.root} is a file", fix="name another folder")
-    if paths.plan.exists() or paths.provenance.exists():
+    if paths.provenance.exists():
         return
-    foreign = [path.name for path in _dataset_files(paths)]
+    foreign = [paths.card.name] if paths.card.exists() else []  # ours comes after provenance.json
+    if not paths.plan.exists():
+        foreign = [*(path.name for path in _dataset_files(paths)), *foreign]
     if foreign:
         raise OutputError(
-            f"{paths.root} holds {_listing(foreign)}, but no plan and no provenance.json of ours",
-            why="another dataset's shards would be taken for ours, or overwritten",
+            f"{paths.root} holds {_listing(foreign)}, but no provenance.json of ours",
+            why="somebody else's files would be taken for ours, or overwritten",
             fix="name another output_dir, or move these files away",
         )
-    if overwrite and not paths.work.exists():
-        return
 
 
 @contextlib.contextmanager
@@ -52,10 +56,15 @@ def _create(paths: OutputPaths) -> None:
     with disk_errors(paths.root):
         try:
             paths.work.mkdir(parents=True, exist_ok=True)
-        except PermissionError as error:
-            raise OutputError(
-                f"can't write to {paths.root}: {error.strerror}", fix="name another output_dir"
-            ) from error
+        except OSError as error:
+            if error.errno in DISK_ERRNOS:
+                raise
+            raise _cannot_be_made(paths, error) from error
+
+
+def _cannot_be_made(paths: OutputPaths, error: OSError) -> OutputError:
+    text = f"output_dir {paths.root} can't be made: {error.strerror}"
+    return OutputError(text, why="the dataset and what a resume needs lie there", fix="name another output_dir")
 
 
 def describe_output(paths: OutputPaths) -> str | None:

@@ -64,7 +64,7 @@ def run(
     info = describe(config.encoder, devices.kind)
     check_sample_rate(config, info)
     paths = OutputPaths(config.output_dir)
-    check_output(paths, overwrite=overwrite)
+    check_output(paths)
     if config.reuse is not None:
         check_reuse(config.reuse, paths.root, latent_settings(Identity.of(config, info, "", devices.kind), info))
     with output_folder(paths), part_lock(paths), EventLog(paths.events, on_event) as tell:
@@ -92,7 +92,7 @@ def plan_only(config: RunConfig, on_event: EventSink = ignore, *, rescan: bool =
     info = describe(config.encoder, devices.kind)
     check_sample_rate(config, info)
     paths = OutputPaths(config.output_dir)
-    check_output(paths, overwrite=False)
+    check_output(paths)
     with output_folder(paths), part_lock(paths):
         plan, _ = ready_plans(config, info, devices.kind, paths, on_event, rescan=rescan, extend=extend)
         return make_bill(plan.last, config, info, workers=devices.num_ranks, free=free_space(paths.root))

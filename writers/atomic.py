@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..core.errors import DiskError
 
-_DISK_ERRNOS = {
+DISK_ERRNOS = {
     errno.ENOSPC: "no space left",
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "a file size limit is reached",
@@ -45,7 +45,7 @@ def disk_errors(path: Path, *, needed: int | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK_ERRNOS:
+        if error.errno not in DISK_ERRNOS:
             raise
         named = Path(error.filename) if isinstance(error.filename, str) else path
         raise _disk_error(named, error.errno, needed) from error
@@ -57,7 +57,7 @@ def _disk_error(path: Path, code: int, needed: int | None) -> DiskError:
         facts.append(f"to be written: {needed:,} bytes")
     way_out = "free some space or raise the quota" if code in _SPACE_ERRNOS else "see to the file system"
     return DiskError(
-        f"{_DISK_ERRNOS[code]}: {path}",
+        f"{DISK_ERRNOS[code]}: {path}",
         why="; ".join(facts),
         fix=f"{way_out}, then give the same command again; what was committed is kept",
     )

@@ -163,10 +163,29 @@ def test_a_foreign_dataset_is_not_touched(tmp_path: Path):
     """Not even with overwrite."""
     (tmp_path / "data-00000-of-00001.arrow").write_bytes(b"theirs")
 
-    with pytest.raises(OutputError, match="no plan"):
+    with pytest.raises(OutputError, match="no provenance"):
         run(golden_config(tmp_path), overwrite=True)
 
     assert b"theirs" == (tmp_path / "data-00000-of-00001.arrow").read_bytes()
+
+
+def test_a_readme_that_is_not_ours_is_not_overwritten(tmp_path: Path):
+    """``--out .`` in the root of a project would replace its README by a dataset card."""
+    (tmp_path / "README.md").write_text("mine")
+
+    with pytest.raises(OutputError, match=r"holds README\.md"):
+        run(golden_config(tmp_path))
+
+    assert "mine" == (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["file/x", "x" * 300])
+def test_an_output_folder_that_cannot_be_made_is_named(name: str, tmp_path: Path):
+    """As an error with words, not a traceback."""
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(OutputError, match="can't be made"):
+        run(golden_config(tmp_path / name))
 
 
 def test_a_run_that_fails_before_its_plan_leaves_no_folder_behind(tmp_path: Path):
@@ -222,6 +241,7 @@ def test_the_parent_stays_small(tmp_path: Path):
         time.sleep(0.1)
 
     assert 0 == parent.returncode
+    assert 1000 == len(rows_of(tmp_path / "out"))
     assert 0 < peak_kib < 400 * 1024
 
 
