@@ -46,6 +46,9 @@ class GpuCount(click.ParamType[int | str]):
 @click.option("--dry-run", is_flag=True, help="Plan, print the bill, and write nothing but the plan.")
 @click.option("--overwrite", is_flag=True, help="Replace what an earlier run wrote to the output folder.")
 @click.option("--rescan", is_flag=True, help="Read the corpora again, even if they look unchanged.")
+@click.option(
+    "--extend", is_flag=True, help="Take up clips that were added to, changed in or taken out of the corpora."
+)
 @click.option("--reuse", metavar="OLD_OUT", help="Take latents from an older dataset where audio and VAE are the same.")
 @click.option("--max-skip-rate", type=click.FloatRange(0, 1), metavar="X", help="Exit with 4 if more is skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the bill, as JSON for programs.")
@@ -59,6 +62,7 @@ def svs(
     dry_run: bool,
     overwrite: bool,
     rescan: bool,
+    extend: bool,
     reuse: str | None,
     max_skip_rate: float | None,
     as_json: bool,
@@ -75,9 +79,9 @@ def svs(
     for note in loaded.notes:
         click.echo(f"prep: warning: {note}", err=True)
     if dry_run:
-        _dry_run(loaded.config, rescan, as_json)
+        _dry_run(loaded.config, rescan, extend, as_json)
     else:
-        _run(loaded.config, overwrite, rescan, as_json)
+        _run(loaded.config, overwrite, rescan, extend, as_json)
 
 
 def as_overrides(**settings: object) -> tuple[str, ...]:
@@ -102,16 +106,16 @@ def device_overrides(gpus: int | str | None, device: str | None, workers: int | 
     return as_overrides(device=device, workers=workers) + forget_gpus
 
 
-def _dry_run(config: RunConfig, rescan: bool, as_json: bool) -> None:
+def _dry_run(config: RunConfig, rescan: bool, extend: bool, as_json: bool) -> None:
     with progress() as on_event:
-        bill = plan_only(config, on_event, rescan=rescan)
+        bill = plan_only(config, on_event, rescan=rescan, extend=extend)
     if as_json:
         click.echo(_json(asdict(bill)))
     else:
         click.echo(f"{resolved_yaml(config)}\n{bill_text(bill)}")
 
 
-def _run(config: RunConfig, overwrite: bool, rescan: bool, as_json: bool) -> None:
+def _run(config: RunConfig, overwrite: bool, rescan: bool, extend: bool, as_json: bool) -> None:
     finished: list[RunSummary] = []
     stopped: list[Interrupted] = []
     try:
@@ -124,7 +128,8 @@ def _run(config: RunConfig, overwrite: bool, rescan: bool, as_json: bool) -> Non
                     stopped.append(event)
                 draw(event)
 
-            run(config, on_event, overwrite=overwrite, rescan=rescan, command=("prep", *sys.argv[1:]))
+            command = ("prep", *sys.argv[1:])
+            run(config, on_event, overwrite=overwrite, rescan=rescan, extend=extend, command=command)
     finally:
         # A run that skipped too many clips is complete, too: its numbers come before its error.
         for summary in finished:

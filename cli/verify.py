@@ -77,6 +77,9 @@ def _lines(report: VerifyReport) -> Iterator[str]:
         f"{count(report.num_shards, 'shard')}, {count(report.num_blocks, 'block')}, {count(report.num_rows, 'row')}, "
         f"{size(report.num_bytes)}"
     )
+    if report.plans:
+        extended = f" (extended {count(len(report.plans) - 1, 'time')})" if len(report.plans) > 1 else ""
+        yield f"plan     {', '.join(report.plans)}{extended}"
     yield "checked  sizes and headers only" if report.quick else f"checked  {_CHECKSUMS[report.checksums]}"
     if report.digests is not None:
         yield f"digest   {report.digests.full_hex} ({count(report.digests.num_rows, 'row')}, all columns)"

@@ -4,7 +4,7 @@ OUT/
   data-r0-00000.arrow      finished shards: rank, number
   state.json  dataset_info.json  index.arrow  skipped.jsonl  provenance.json  README.md  report.html
   .prep/
-    plan.arrow             the plan of the run
+    plan.arrow             the plan of the run; plan-2.arrow, ...: those that extended the dataset
     journal/r0-<run>.jsonl one file per worker incarnation
     open/                  shards being written
     events.jsonl           what the parent reported
@@ -75,6 +75,10 @@ class OutputPaths:
     @property
     def plan(self) -> Path:
         return self.work / "plan.arrow"
+
+    def extended_plan(self, number: int) -> Path:
+        """The ``number``-th plan of the dataset, counted from 1."""
+        return self.plan if number == 1 else self.work / f"plan-{number}.arrow"
 
     @property
     def reuse_index(self) -> Path:

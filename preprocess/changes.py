@@ -14,7 +14,7 @@ import pyarrow as pa
 from .audio.content import hash_audio
 from .plan.clip_table import ClipTable
 from .plan.compare import ClipState, Comparison, KnownClips, compare, is_relabelled
-from .plan.plan import Plan
+from .plan.plans import Plans
 from .stored_facts import StoredFacts
 
 HASH_THREADS = 32
@@ -23,9 +23,9 @@ NAMED = 3
 """Items that a message names of each kind."""
 
 
-def known_clips(plan: Plan) -> KnownClips:
-    """The clips of a stored plan."""
-    chunks = ((number, plan.chunk(number)) for number in range(plan.num_chunks))
+def known_clips(plan: Plans) -> KnownClips:
+    """The clips of the stored plans, as the last one left them."""
+    chunks = ((number, plan.chunk(number)) for number in plan.live)
     refused = ((clip.dataset_name, clip.item_name, clip.fault.code) for clip in plan.refused())
     return KnownClips.of(chunks, refused)
 
@@ -65,7 +65,7 @@ def _hashes_then(known: KnownClips, numbers: npt.NDArray[np.int64], facts: Store
     return [by_chunk[chunk][position] for chunk, position in places]
 
 
-def changes_text(table: ClipTable, plan: Plan, known: KnownClips, found: Comparison) -> str:
+def changes_text(table: ClipTable, plan: Plans, known: KnownClips, found: Comparison) -> str:
     """The numbers, and some of the items that they stand for."""
     states = (("added", ClipState.NEW), ("annotation", ClipState.RELABELLED), ("audio", ClipState.TOUCHED))
     named = {what: _names_now(table, np.flatnonzero(found.state == state)) for what, state in states}
@@ -78,7 +78,7 @@ def _names_now(table: ClipTable, positions: npt.NDArray[np.int64]) -> str:
     return _listing([table.gather(positions[:NAMED])] if len(positions) else [], len(positions))
 
 
-def _names_then(plan: Plan, known: KnownClips, numbers: npt.NDArray[np.int64]) -> str:
+def _names_then(plan: Plans, known: KnownClips, numbers: npt.NDArray[np.int64]) -> str:
     first = [(int(known.chunk[number]), int(known.position[number])) for number in numbers[:NAMED]]
     return _listing([plan.chunk(chunk).slice(position, 1) for chunk, position in first], len(numbers))
 

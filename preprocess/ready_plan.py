@@ -15,12 +15,14 @@ from .corpora.clip import Clip
 from .corpora.registry import read_corpora
 from .encode.protocol import DeviceKind, EncoderInfo
 from .encode.registry import tokenizer_folder
+from .plan.extend import extend_plan
 from .plan.identity import Identity, differences
 from .plan.make import make_plan, read_clips
-from .plan.plan import Plan
+from .plan.plans import Plans
 from .plan.signature import changed_corpora, corpora_signature
 from .score.tokenizer import SvsTokenizer
 from .stored_facts import StoredFacts
+from .supersede import is_complete
 
 
 def check_sample_rate(config: RunConfig, info: EncoderInfo) -> None:
@@ -33,7 +35,7 @@ def check_sample_rate(config: RunConfig, info: EncoderInfo) -> None:
         )
 
 
-def ready_plan(
+def ready_plans(
     config: RunConfig,
     info: EncoderInfo,
     device: DeviceKind,
@@ -41,29 +43,59 @@ def ready_plan(
     on_event: events.EventSink,
     *,
     rescan: bool = False,
-) -> tuple[Plan, bool]:
-    """The plan of this run, and whether it was there before.
+    extend: bool = False,
+) -> tuple[Plans, bool]:
+    """The plan of this run, with those that it extends, and whether it was there before.
 
     A stored plan is taken without reading the corpora when their signature (paths, sizes and times of annotation
-    files and song folders) is unchanged. Otherwise, and with ``rescan``, they are read again, and the plan stands if
-    no clip was added, changed, or is gone.
+    files and song folders) is unchanged. Otherwise, with ``rescan`` and with ``extend`` they are read again, and the
+    plan stands if no clip was added, changed, or is gone. If it doesn't, ``extend`` plans what is new, provided that
+    the dataset is finished; else the earlier run is finished first.
 
     Raises OutputError if the output folder belongs to a run with another identity or with other clips.
     """
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
     identity = Identity.of(config, info, tokenizer.hash, device)
     if not paths.plan.exists():
-        clips = read_corpora(config, on_event)
-        look_at = _probe(config.audio)
-        return make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event), False
-    stored = Plan.open(paths.plan)
+        if extend:
+            _refuse_without_plan(paths)
+        clips, look_at = read_corpora(config, on_event), _probe(config.audio)
+        make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event)
+        return Plans.open(paths), False
+    stored = Plans.open(paths)
     _refuse_other_identity(paths, stored.identity, identity)
-    changed = changed_corpora(stored.head.corpora_signature, corpora_signature(config))
-    if changed or rescan:
-        reason = f", since {'; '.join(changed)}" if changed else ""
-        on_event(events.Notice("info", f"reading the corpora again{reason}"))
-        _refuse_other_clips(config, info, tokenizer, paths, stored, on_event)
-    return stored, True
+    journal = read_journals(paths, stored.fingerprints)
+    if extend and not is_complete(stored, journal):
+        text = "an earlier run is not finished; it goes on first, then --extend looks for changes the next time"
+        on_event(events.Notice("warning", text))
+        return stored, True
+    signature = corpora_signature(config)
+    changed = changed_corpora(stored.head.corpora_signature, signature)
+    if not (changed or rescan or extend):
+        return stored, True
+    reason = f", since {'; '.join(changed)}" if changed else ""
+    on_event(events.Notice("info", f"reading the corpora again{reason}"))
+    clips, look_at = read_corpora(config, on_event), _probe(config.audio)
+    with read_clips(info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event) as table:
+        known = known_clips(stored)
+        found = find_changes(table, known, StoredFacts(paths.root, journal.done))
+        if found.is_equal:
+            on_event(events.Notice("info", f"the plan stands: {found.text()}"))
+            return stored, True
+        text = changes_text(table, stored, known, found)
+        if not extend:
+            raise _other_clips(paths, text, finished=is_complete(stored, journal))
+        on_event(events.Notice("info", f"extending {paths.root}: {text}"))
+        return extend_plan(config, info, paths, stored, table, known, found, signature), True
+
+
+def _refuse_without_plan(paths: OutputPaths) -> None:
+    if paths.provenance.exists():
+        raise OutputError(
+            f"{paths.root} can't be extended: its {paths.work.name} is gone",
+            why="only the plan and the journal in there say which clip lies in which block",
+            fix=f"make a new dataset with --reuse {paths.root} and another output_dir; that encodes only what is new",
+        )
 
 
 def _refuse_other_identity(paths: OutputPaths, old: Identity, new: Identity) -> None:
@@ -76,27 +108,13 @@ def _refuse_other_identity(paths: OutputPaths, old: Identity, new: Identity) -> 
         )
 
 
-def _refuse_other_clips(
-    config: RunConfig,
-    info: EncoderInfo,
-    tokenizer: SvsTokenizer,
-    paths: OutputPaths,
-    plan: Plan,
-    on_event: events.EventSink,
-) -> None:
-    clips, look_at = read_corpora(config, on_event), _probe(config.audio)
-    with read_clips(info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event) as table:
-        known = known_clips(plan)
-        facts = StoredFacts(paths.root, read_journals(paths, plan.fingerprint).done)
-        found = find_changes(table, known, facts)
-        if found.is_equal:
-            on_event(events.Notice("info", f"the plan stands: {found.text()}"))
-            return
-        raise OutputError(
-            f"the corpora have changed since {paths.root} was planned: {changes_text(table, plan, known, found)}",
-            why="a plan is fixed: its chunks, done or not, name the clips of that time",
-            fix="restore the corpora, use another output_dir, or start anew with --overwrite",
-        )
+def _other_clips(paths: OutputPaths, text: str, *, finished: bool) -> OutputError:
+    way = "take the changes up with --extend" if finished else "let this run finish with the corpora as they were"
+    return OutputError(
+        f"the corpora have changed since {paths.root} was planned: {text}",
+        why="a plan is fixed: its chunks, done or not, name the clips of that time",
+        fix=f"{way}, restore the corpora, use another output_dir, or start anew with --overwrite",
+    )
 
 
 def _probe(settings: AudioSettings) -> Callable[[Clip], AudioHeader]:

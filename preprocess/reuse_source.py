@@ -4,18 +4,21 @@ Refused before any worker starts: a folder that is no finished dataset, the run'
 were made otherwise. That its shards are whole is `prep verify`'s business: here only what is read is looked at.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from ..core.errors import OutputError, UsageError
 from ..core.paths import OutputPaths
 from ..writers.atomic import disk_errors
+from ..writers.ledger import Journal
 from ..writers.provenance import read_provenance
 from ..writers.verify_state import read_state
 from .events import EventSink, Notice
 from .latent_settings import latent_differences
 from .plan.identity import Scalar
+from .plan.plans import Plans
 from .reuse_index import BlockPlace, dataset_blocks, write_reuse_index
 
 
@@ -58,17 +61,22 @@ def _unfinished(paths: OutputPaths, what: str) -> OutputError:
 
 
 @contextmanager
-def reuse_index(source: Path | None, paths: OutputPaths, on_event: EventSink) -> Iterator[Path | None]:
-    """The stored index of a finished dataset, to be removed at the end of the context; None without a ``source``.
+def reuse_index(
+    source: Path | None, own: Sequence[BlockPlace], paths: OutputPaths, on_event: EventSink
+) -> Iterator[Path | None]:
+    """The stored index of ``own`` blocks and of a finished dataset, to be removed at the end of the context; None if
+    there is neither.
 
     Raises OutputError if the dataset isn't finished or can't be read, DiskError if the disk refuses.
     """
-    if source is None:
+    if source is None and not own:
         yield None
         return
+    blocks = own if source is None else chain(own, _blocks_of(OutputPaths(source)))
     with disk_errors(paths.reuse_index):
-        known = write_reuse_index(paths.reuse_index, _blocks_of(OutputPaths(source)))
-    on_event(Notice("info", f"latents are reused where audio files are among the {known:,} of {source}"))
+        known = write_reuse_index(paths.reuse_index, blocks)
+    where = " and ".join(str(folder) for folder in (paths.root if own else None, source) if folder is not None)
+    on_event(Notice("info", f"latents are reused where audio files are among the {known:,} of {where}"))
     try:
         yield paths.reuse_index
     finally:
@@ -80,3 +88,14 @@ def _blocks_of(paths: OutputPaths) -> Iterator[BlockPlace]:
     if state is None:
         raise _unfinished(paths, f"it has no readable {paths.state.name}")
     return dataset_blocks(paths.root.absolute() / name for name in state.names)
+
+
+def own_blocks(paths: OutputPaths, plans: Plans, journal: Journal) -> list[BlockPlace]:
+    """The blocks of a dataset that is being extended: a clip that was only relabelled need not be encoded again."""
+    if len(plans.parts) == 1:
+        return []
+    return [
+        BlockPlace(paths.root.absolute() / block.shard, block.record.offset)
+        for block in journal.done.values()
+        if block.record.rows
+    ]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..core.errors import OutputError
 from .atomic import disk_errors, fsync_folder, write_all
+from .lineage import Lineage, plans_of
 from .records import BlockRecord, JournalHeader, Record, decode_line, encode_line
 
 
@@ -43,12 +44,16 @@ class JournalWriter:
         os.close(self._descriptor)
 
 
-def journal_header(rank: int, run_id: str, fingerprint: str, *, part: int = 1, salvage: bool = False) -> JournalHeader:
-    """Header of a journal that this process is about to write."""
+def journal_header(
+    rank: int, run_id: str, fingerprint: Lineage, *, part: int = 1, salvage: bool = False
+) -> JournalHeader:
+    """Header of a journal that this process is about to write for the last plan of ``fingerprint``."""
+    *extends, plan = plans_of(fingerprint)
     return JournalHeader(
         rank=rank,
         run_id=run_id,
-        fingerprint=fingerprint,
+        fingerprint=plan,
+        extends=tuple(extends),
         part=part,
         host=socket.gethostname(),
         pid=os.getpid(),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .journal import JournalFile
-from .records import BlockRecord, ClosedRecord, DroppedRecord, JournalHeader
+from .records import BlockRecord, ClosedRecord, DroppedRecord, JournalHeader, SupersededRecord
 
 ShardKey = tuple[int, str, int]
 """(rank, run id, number as opened): what lines call a shard by."""
@@ -22,6 +22,10 @@ class JournalLines:
     """(rank, line) of chunks without rows."""
     closed: dict[ShardKey, ClosedRecord] = field(default_factory=dict)
     dropped: set[ShardKey] = field(default_factory=set)
+    superseded: set[int] = field(default_factory=set)
+    """Chunks whose blocks don't count any more."""
+    extensions: set[str] = field(default_factory=set)
+    """Plans of whose superseded chunks a line speaks."""
 
     def part(self, key: ShardKey) -> int:
         """Part of the plan that a shard belongs to."""
@@ -50,6 +54,9 @@ def _add(lines: JournalLines, header: JournalHeader, file: JournalFile) -> None:
                 lines.closed[record.rank, record.run_id, record.number] = record
             case DroppedRecord():
                 lines.dropped.add((record.rank, record.run_id, record.number))
+            case SupersededRecord():
+                lines.superseded.update(record.chunks)
+                lines.extensions.add(record.plan)
 
 
 def _age(header: JournalHeader) -> tuple[bool, float, int, str]:

@@ -6,6 +6,7 @@ Reading costs one pass over the journals and one listing of the output folder; n
   A shard that someone deleted, or cut, is *lost*: its chunks are not done.
 - A chunk counts once. Two blocks of one chunk come only from a run that was believed dead and wasn't, from a kill in
   the midst of a repair, or from a damaged line; then the first by (rank, number, offset) counts, the others are *hidden*.
+- A chunk that an extension superseded never counts: its blocks are hidden.
 - A file named like a shard that no line claims is a *leftover* and never taken in.
 
 Hidden blocks would show in ``load_from_disk``, so ``repair.drop_hidden_blocks`` runs before metadata is written.
@@ -22,6 +23,7 @@ from ..core.paths import OutputPaths, parse_open_shard_name, parse_shard_name
 from .block import hash_file
 from .journal import JournalFile, read_journal
 from .journal_lines import JournalLines, ShardKey, sort_lines
+from .lineage import Lineage, plans_of
 from .records import BlockRecord, ClosedRecord, SkippedClip
 
 
@@ -83,6 +85,10 @@ class Journal:
     open: tuple[OpenShard, ...]
     lost: tuple[ClosedRecord, ...]
     """Closed shards whose file is gone or has another size."""
+    superseded: frozenset[int]
+    """Chunks that extensions have replaced."""
+    extensions: frozenset[str]
+    """Fingerprints of the extensions that are complete."""
     dropped: tuple[ClosedRecord, ...]
     """Closed shards that a repair has replaced."""
     leftovers: tuple[str, ...]
@@ -133,10 +139,11 @@ class Journal:
                 yield chunk, clip
 
 
-def read_journals(paths: OutputPaths, fingerprint: str) -> Journal:
-    """Read the journals of the plan ``fingerprint``; those of other plans are counted and left alone."""
+def read_journals(paths: OutputPaths, fingerprint: Lineage) -> Journal:
+    """Read the journals of the plans ``fingerprint``; those of other plans are counted and left alone."""
+    plans = plans_of(fingerprint)
     files = [read_journal(path) for path in sorted(paths.journal_dir.glob("*.jsonl"))]
-    ours = [file for file in files if file.header is not None and file.header.fingerprint == fingerprint]
+    ours = [file for file in files if file.header is not None and file.header.fingerprint in plans]
     lines = sort_lines(ours)
     shards_there = {path.name: path.stat().st_size for path in paths.root.glob("data-*.arrow")}
     parts_there = _parts(paths)
@@ -146,12 +153,16 @@ def read_journals(paths: OutputPaths, fingerprint: str) -> Journal:
         _closed_shard(key, present[key], lines, done) for key in sorted(present, key=lambda key: _place(present[key]))
     )
     for rank, record in lines.without_rows:
+        if record.chunk in lines.superseded:
+            continue
         done.setdefault(record.chunk, CommittedBlock(record, rank, ""))
     return Journal(
         done=done,
         shards=shards,
         open=tuple(_open_shard(key, path, lines) for key, path in parts_there.items() if key[:2] in lines.headers),
         lost=lost,
+        superseded=frozenset(lines.superseded),
+        extensions=frozenset(lines.extensions),
         dropped=tuple(lines.closed[key] for key in sorted(lines.dropped) if key in lines.closed),
         leftovers=tuple(sorted(shards_there.keys() - {shard.name for shard in shards})),
         orphans=tuple(path for key, path in parts_there.items() if not _has_header(files, key)),
@@ -212,7 +223,7 @@ def _closed_shard(
     counting: list[CommittedBlock] = []
     for offset in closed.offsets:
         record = records.get(offset)
-        if record is not None and record.chunk not in done:
+        if record is not None and record.chunk not in done and record.chunk not in lines.superseded:
             done[record.chunk] = CommittedBlock(record, rank, closed.name)
             counting.append(done[record.chunk])
     return ClosedShard(

@@ -73,6 +73,15 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Rows whose latents were taken from another dataset."""
 
 
+class PlanFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the plans that made the dataset."""
+
+    fingerprint: str
+    chunks: int
+    """Its own, those that a later plan superseded included."""
+    clips: int
+
+
 class EncoderFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The VAE and the tokenizer."""
 
@@ -122,7 +131,9 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     config: Any
     """The resolved configuration as JSON."""
     fingerprint: str
-    """Of the plan."""
+    """Of the plan; of the last one of an extended dataset."""
+    plans: tuple[PlanFacts, ...] = ()
+    """All plans, oldest first."""
     encoder: EncoderFacts
     latents: dict[str, str | int | float | bool | None] = {}
     """What, beside the audio, decided the latents; another run may take them if it would decide the same."""

@@ -27,6 +27,8 @@ class JournalHeader(msgspec.Struct, frozen=True, kw_only=True, tag="journal"):
     """Unique to one incarnation of a worker."""
     fingerprint: str
     """Of the plan."""
+    extends: tuple[str, ...] = ()
+    """Fingerprints of the plans that it extends, oldest first."""
     part: int = 1
     """Part of the plan (a single-node run is part 1 of 1)."""
     host: str
@@ -112,7 +114,18 @@ class DroppedRecord(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):
     number: int
 
 
-Record = JournalHeader | BlockRecord | ClosedRecord | DroppedRecord
+class SupersededRecord(msgspec.Struct, frozen=True, kw_only=True, tag="superseded"):
+    """Blocks of these chunks don't count any more: an extension has made others of what they held.
+
+    The one line that turns the old dataset into the extended one; written when all of the extension's chunks are done.
+    """
+
+    plan: str
+    """Fingerprint of the extension."""
+    chunks: tuple[int, ...]
+
+
+Record = JournalHeader | BlockRecord | ClosedRecord | DroppedRecord | SupersededRecord
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Record)

@@ -19,6 +19,7 @@ from ..core.paths import OutputPaths
 from .atomic import disk_errors, fsync_folder
 from .block import hash_bytes
 from .ledger import ClosedShard, read_journals
+from .lineage import Lineage
 from .records import BlockRecord, DroppedRecord
 from .shard import ShardLimits, ShardWriter
 
@@ -28,7 +29,7 @@ _NO_LIMITS = ShardLimits(max_rows=1 << 62, max_bytes=1 << 62)
 class RepairWriters:
     """One ``ShardWriter`` per rank and part of the plan, made when it is first asked for, all of one repair."""
 
-    def __init__(self, paths: OutputPaths, fingerprint: str) -> None:
+    def __init__(self, paths: OutputPaths, fingerprint: Lineage) -> None:
         self._paths, self._fingerprint = paths, fingerprint
         self._run_id = f"repair-{time.time_ns():x}-{os.getpid():x}"
         self._writers: dict[tuple[int, int], ShardWriter] = {}
@@ -82,19 +83,29 @@ def copy_blocks(source: Path, records: Sequence[BlockRecord], writer: ShardWrite
     return num_copied
 
 
-def drop_hidden_blocks(paths: OutputPaths, fingerprint: str) -> int:
+def drop_hidden_blocks(paths: OutputPaths, fingerprint: Lineage, *, remove: bool = True) -> int:
     """Rewrite every shard that holds blocks which don't count; returns how many shards that were.
 
+    ``remove`` False leaves the old files where they are until ``remove_dropped``: state.json may still name them.
     To be called when no worker is running and before metadata is written. Raises OutputError if a block that counts
     can't be read any more, DiskError if the disk refuses. May be killed and called again at any moment.
     """
+    if remove:
+        remove_dropped(paths, fingerprint)
     journal = read_journals(paths, fingerprint)
-    _remove(paths, [record.name for record in journal.dropped if record.name in journal.leftovers])
     hidden = [shard for shard in journal.shards if shard.num_hidden]
     with RepairWriters(paths, fingerprint) as writers:
         for shard in hidden:
             _rewrite(paths, shard, writers.writer(shard.rank, shard.part))
+            if remove:
+                _remove(paths, [shard.name])
     return len(hidden)
+
+
+def remove_dropped(paths: OutputPaths, fingerprint: Lineage) -> None:
+    """Delete the files of shards that repairs have replaced. Raises DiskError if the disk refuses."""
+    journal = read_journals(paths, fingerprint)
+    _remove(paths, [record.name for record in journal.dropped if record.name in journal.leftovers])
 
 
 def _rewrite(paths: OutputPaths, shard: ClosedShard, writer: ShardWriter) -> None:
@@ -107,7 +118,6 @@ def _rewrite(paths: OutputPaths, shard: ClosedShard, writer: ShardWriter) -> Non
         )
     rank, run_id, number = shard.key
     writer.journal.append(DroppedRecord(rank=rank, run_id=run_id, number=number))
-    _remove(paths, [shard.name])
 
 
 def _remove(paths: OutputPaths, names: Sequence[str]) -> None:

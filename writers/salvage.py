@@ -20,6 +20,7 @@ from ..core.schema import row_schema
 from .atomic import disk_errors, write_all
 from .block import END_MARK, hash_file
 from .ledger import OpenShard, read_journals
+from .lineage import Lineage
 from .part import publish
 from .records import BlockRecord, ClosedRecord
 from .repair import RepairWriters, copy_blocks, read_good_block
@@ -40,7 +41,7 @@ class SalvageReport:
     """Blocks that the journal speaks of and that were not there as it says."""
 
 
-def salvage_open_shards(paths: OutputPaths, fingerprint: str, *, part: int | None = None) -> SalvageReport:
+def salvage_open_shards(paths: OutputPaths, fingerprint: Lineage, *, part: int | None = None) -> SalvageReport:
     """Finish the open shards of earlier runs of the plan ``fingerprint``.
 
     The caller holds the lock of ``part``, and no worker of it is running. ``part`` None: it holds the locks of all

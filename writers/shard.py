@@ -21,6 +21,7 @@ from ..core.errors import OutputError
 from ..core.paths import OutputPaths, shard_name
 from .block import END_MARK, BlockMetadata, encode_block
 from .journal import JournalWriter, journal_header
+from .lineage import Lineage
 from .part import PartFile, publish
 from .records import BlockRecord, ClosedRecord, ReusedRows, SkippedClip
 
@@ -46,7 +47,7 @@ class ShardWriter:
         paths: OutputPaths,
         rank: int,
         run_id: str,
-        fingerprint: str,
+        fingerprint: Lineage,
         limits: ShardLimits,
         *,
         part: int = 1,

@@ -53,6 +53,7 @@ def find_damage(
         quick=quick,
         finished=expected.state is not None,
         checksums=expected.checksums,
+        plans=expected.plans,
         problems=(*expected.problems, *found, *across_problems(results), *metadata_problems(expected, results)),
         num_shards=len(results),
         num_blocks=len(blocks),
@@ -67,7 +68,7 @@ def _check_shards(
     expected: Expected, quick: bool, threads: int | None, on_progress: OnProgress | None
 ) -> tuple[ShardResult, ...]:
     rules = ShardRules(
-        fingerprint=expected.fingerprint,
+        fingerprint=expected.plans,
         spec=expected.spec,
         names_by_hash={shard.xxh3: shard.name for shard in expected.shards if shard.xxh3},
         quick=quick,

@@ -17,6 +17,7 @@ from ..core.digest import Digests, digest_batch, hash_rows
 from ..core.units import LatentSpec
 from .block import hash_bytes
 from .ipc_message import RECORD_BATCH, HeaderError, MessageHeader, parse_header
+from .lineage import Lineage
 from .records import BlockRecord
 from .verify_arrow import ARROW_ERRORS, arrow_findings, read_rows
 from .verify_findings import Finding
@@ -58,7 +59,7 @@ NO_HASHES: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
 
 
 def check_block(
-    data: bytes, place: BlockPlace, record: BlockRecord | None, fingerprint: str | None, spec: LatentSpec | None
+    data: bytes, place: BlockPlace, record: BlockRecord | None, fingerprint: Lineage | None, spec: LatentSpec | None
 ) -> BlockResult:
     """Check the bytes of one block. ``record`` is its journal line, if there is one."""
     return _BlockCheck(data, place, record, fingerprint, spec).run()
@@ -72,7 +73,7 @@ class _BlockCheck:
         data: bytes,
         place: BlockPlace,
         record: BlockRecord | None,
-        fingerprint: str | None,
+        fingerprint: Lineage | None,
         spec: LatentSpec | None,
     ) -> None:
         self._data, self._buffer, self._place = data, pa.py_buffer(data), place

@@ -8,7 +8,7 @@ Only the journal knows chunks apart, so only it can say which few of them to enc
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,6 +20,7 @@ from .block import END_MARK
 from .journal import JournalFile, read_journal
 from .journal_lines import JournalLines, ShardKey, sort_lines
 from .ledger import Journal, read_journals
+from .lineage import lineage_of
 from .provenance import Provenance, read_provenance
 from .records import BlockRecord, ClosedRecord
 from .verify_report import DamageCode, Problem
@@ -61,7 +62,9 @@ class Expected:
     paths: OutputPaths
     checksums: Literal["journal", "provenance", "none"]
     fingerprint: str | None
-    """Of the plan."""
+    """Of the plan; of the last one of an extended dataset."""
+    plans: tuple[str, ...]
+    """Fingerprints of all plans that made the dataset, oldest first."""
     shards: tuple[ExpectedShard, ...]
     """In the dataset's order."""
     journal: Journal | None
@@ -82,23 +85,25 @@ def expect(paths: OutputPaths, fingerprint: str | None = None) -> Expected:
     state, provenance = read_state(paths, problems), _provenance(paths, problems)
     files = _read_journals(paths, problems)
     fingerprint = fingerprint or _fingerprint(files, provenance)
-    ours = [file for file in files if file.header is not None and file.header.fingerprint == fingerprint]
+    plans = _plans(files, provenance, fingerprint)
+    ours = [file for file in files if file.header is not None and file.header.fingerprint in plans]
     if not (ours or provenance or state or there or paths.work.is_dir()):
         raise OutputError(
             f"{paths.root} is not an output folder of prep: it has no {paths.state.name}, no shards and no .prep",
             fix="name the folder that `prep svs` wrote to",
         )
-    journal = read_journals(paths, fingerprint) if ours and fingerprint else None
+    journal = read_journals(paths, plans) if ours else None
     problems += _journal_problems(paths, files, ours, there)
     if journal is not None:
         shards = tuple(_journaled(paths, journal, sort_lines(ours)))
     else:
         shards = _listed(paths, provenance, state)
-    problems += _extra(there, shards)
+    problems += _extra(there, {*_names(shards), *_coming(files, fingerprint)})
     return Expected(
         paths=paths,
         checksums="journal" if journal else "provenance" if provenance and provenance.shards else "none",
         fingerprint=fingerprint,
+        plans=plans,
         shards=shards,
         journal=journal,
         provenance=provenance,
@@ -130,11 +135,28 @@ def _provenance(paths: OutputPaths, problems: list[Problem]) -> Provenance | Non
 
 
 def _fingerprint(files: Sequence[JournalFile], provenance: Provenance | None) -> str | None:
-    """That of the journals; if they are of several plans, the dataset's."""
-    counts = Counter(file.header.fingerprint for file in files if file.header is not None)
+    """That of the journals; if they are of several plans, the dataset's, else that which extends the others."""
+    headers = [file.header for file in files if file.header is not None]
+    counts = Counter(header.fingerprint for header in headers)
     if provenance is not None and (not counts or provenance.fingerprint in counts):
         return provenance.fingerprint
-    return counts.most_common(1)[0][0] if counts else None
+    return (
+        max(headers, key=lambda header: (len(header.extends), counts[header.fingerprint])).fingerprint
+        if counts
+        else None
+    )
+
+
+def _plans(files: Sequence[JournalFile], provenance: Provenance | None, fingerprint: str | None) -> tuple[str, ...]:
+    """The lineage that ends with ``fingerprint``: as provenance.json lists it, else as journals tell it.
+
+    An extension that is under way is no part of it: until it is complete, the dataset is what it was.
+    """
+    if fingerprint is None:
+        return ()
+    if provenance is not None and provenance.fingerprint == fingerprint and provenance.plans:
+        return tuple(plan.fingerprint for plan in provenance.plans)
+    return lineage_of(fingerprint, (file.header for file in files if file.header is not None))
 
 
 def _spec(provenance: Provenance | None) -> LatentSpec | None:
@@ -225,8 +247,18 @@ def _listed(paths: OutputPaths, provenance: Provenance | None, state: StateFile 
     return tuple(ExpectedShard(path=paths.root / name) for name in (state.names if state else ()))
 
 
-def _extra(there: Sequence[str], shards: Sequence[ExpectedShard]) -> Iterator[Problem]:
-    known = {shard.name for shard in shards}
+def _names(shards: Sequence[ExpectedShard]) -> Iterator[str]:
+    return (shard.name for shard in shards)
+
+
+def _coming(files: Sequence[JournalFile], fingerprint: str | None) -> Iterator[str]:
+    """Shards of extensions that are under way."""
+    for file in files:
+        if file.header is not None and fingerprint in file.header.extends:
+            yield from (record.name for record in file.records if isinstance(record, ClosedRecord))
+
+
+def _extra(there: Sequence[str], known: Collection[str]) -> Iterator[Problem]:
     for name in there:
         if name not in known:
             yield Problem(

@@ -11,6 +11,7 @@ from ..core.digest import hash_rows
 from ..core.schema import ANNOTATION_COLUMNS, FORMAT_VERSION, IDENTITY_COLUMNS
 from .block import BlockMetadata, block_metadata
 from .ipc_message import RECORD_BATCH, MessageHeader
+from .lineage import Lineage, plans_of
 from .records import BlockRecord
 from .verify_findings import Finding
 from .verify_report import DamageCode, Problem
@@ -28,7 +29,7 @@ class BlockPlace:
 
 
 def header_problems(
-    header: MessageHeader, place: BlockPlace, record: BlockRecord | None, fingerprint: str | None
+    header: MessageHeader, place: BlockPlace, record: BlockRecord | None, fingerprint: Lineage | None
 ) -> Iterator[Problem]:
     """What a block's header alone tells: its kind, its rows, which chunk of which plan it is."""
     where = {"shard": place.shard, "block": place.number, "byte_offset": place.offset}
@@ -46,12 +47,20 @@ def header_problems(
         yield Problem(code=DamageCode.BLOCK_ROWS, message="it has no rows", **where)
     for what, found, expected in (
         ("chunk", metadata.chunk, record.chunk if record else None),
-        ("plan", metadata.fingerprint, fingerprint),
+        ("plan", metadata.fingerprint, _expected_plan(metadata.fingerprint, fingerprint)),
         ("format version", metadata.format_version, FORMAT_VERSION),
     ):
         if expected is not None and found != expected:
             message = f"it is of {what} {found}, {expected} belongs here"
             yield Problem(code=DamageCode.BLOCK_IDENTITY, message=message, **where)
+
+
+def _expected_plan(found: str, lineage: Lineage | None) -> str | None:
+    """``found`` if it is one of the lineage's plans, else the last of them."""
+    if not lineage:
+        return None
+    plans = plans_of(lineage)
+    return found if found in plans else plans[-1]
 
 
 def header_chunk(header: MessageHeader) -> int | None:

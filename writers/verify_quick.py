@@ -1,13 +1,16 @@
 """One block by its header alone: it lies where it should, and is the chunk that it should be."""
 
 from .ipc_message import HeaderError, Read, read_header
+from .lineage import Lineage
 from .verify_block import NO_HASHES, BlockResult
 from .verify_expect import ExpectedBlock
 from .verify_identity import BlockPlace, header_chunk, header_problems
 from .verify_report import DamageCode, Problem
 
 
-def quick_block(read: Read, size: int, place: BlockPlace, block: ExpectedBlock, fingerprint: str | None) -> BlockResult:
+def quick_block(
+    read: Read, size: int, place: BlockPlace, block: ExpectedBlock, fingerprint: Lineage | None
+) -> BlockResult:
     """Check a block's header in a file of ``size`` bytes; the body is not read."""
     try:
         header = read_header(read, block.offset, size)

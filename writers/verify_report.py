@@ -138,6 +138,8 @@ class VerifyReport:
     """There is a state.json; otherwise what a run has committed so far was looked at."""
     checksums: str
     """Where they come from: "journal" (per block), "provenance" (per shard) or "none"."""
+    plans: tuple[str, ...]
+    """Fingerprints of the plans that made the dataset, oldest first: more than one if it was extended."""
     problems: tuple[Problem, ...]
     num_shards: int
     num_blocks: int

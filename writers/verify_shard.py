@@ -18,6 +18,7 @@ from ..core.schema import row_schema
 from ..core.units import LatentSpec
 from .block import END_MARK, schema_bytes
 from .ipc_message import SCHEMA, HeaderError, read_header
+from .lineage import Lineage
 from .verify_block import BlockResult, check_block
 from .verify_expect import ExpectedBlock, ExpectedShard
 from .verify_identity import BlockPlace
@@ -32,8 +33,8 @@ _PIECE = 1 << 25
 class ShardRules:
     """What the shards of one dataset have in common."""
 
-    fingerprint: str | None
-    """Of the plan."""
+    fingerprint: Lineage | None
+    """Of the plans."""
     spec: LatentSpec | None
     names_by_hash: Mapping[str, str]
     """Of all shards: whose bytes these are, if not this one's."""

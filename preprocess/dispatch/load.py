@@ -18,7 +18,7 @@ from ..encode.fitting import FittingEncoder
 from ..encode.protocol import LatentEncoder
 from ..encode.registry import build, tokenizer_folder
 from ..plan.clip_table import UNKNOWN_FRAMES
-from ..plan.plan import Plan
+from ..plan.plans import Plans
 from ..score.tokenizer import SvsTokenizer
 from .board import Board
 from .budget import ByteBudget
@@ -55,9 +55,9 @@ def load_stages(
 
     encoder = load_encoder() if reuse is None else LazyEncoder(load_encoder)
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
-    plan = Plan.open(paths.plan)
+    plans = Plans.open(paths)
     prefetcher = Prefetcher(
-        plan=plan,
+        plan=plans,
         decode=_decoder(config.audio, orders.info.spec, reuse),
         inbox=inbox,
         send=send,
@@ -66,12 +66,12 @@ def load_stages(
         budget=ByteBudget(config.prefetch_bytes),
     )
     write_stage = WriteStage(
-        writer=_shard_writer(orders, paths, send),
+        writer=_shard_writer(orders, paths, plans, send),
         tokenizer=tokenizer,
         info=orders.info,
         rank=orders.rank,
         device=orders.device_name,
-        fingerprint=orders.fingerprint,
+        fingerprint_of=plans.fingerprint_of,
         board=board,
         send=send,
     )
@@ -82,12 +82,14 @@ def _fitting(encoder: LatentEncoder, send: Callable[[FromWorker], None]) -> Fitt
     return FittingEncoder(encoder, lambda text: send(Remark(clipped(text), "memory")))
 
 
-def _shard_writer(orders: WorkerOrders, paths: OutputPaths, send: Callable[[FromWorker], None]) -> ShardWriter:
+def _shard_writer(
+    orders: WorkerOrders, paths: OutputPaths, plans: Plans, send: Callable[[FromWorker], None]
+) -> ShardWriter:
     def closed(shard: ClosedRecord) -> None:
         send(Closed(shard.name, shard.rows, shard.size))
 
     limits = ShardLimits(max_rows=orders.config.shards.max_rows, max_bytes=orders.config.shards.max_bytes)
-    return ShardWriter(paths, orders.rank, orders.run_id, orders.fingerprint, limits, on_closed=closed)
+    return ShardWriter(paths, orders.rank, orders.run_id, plans.fingerprints, limits, on_closed=closed)
 
 
 def _decoder(settings: AudioSettings, spec: LatentSpec, reuse: Reuse | None) -> Decode:

@@ -17,8 +17,6 @@ class FleetOrders:
     info: EncoderInfo
     devices: Devices
     paths: OutputPaths
-    fingerprint: str
-    """Of the plan."""
     decode_threads: int
     """Per worker."""
     reuse_index: Path | None = None
@@ -37,7 +35,6 @@ class WorkerOrders:
     device_kind: DeviceKind
     device_name: str
     output_dir: str
-    fingerprint: str
     board_path: str
     decode_threads: int
     reuse_index: str | None = None
@@ -53,7 +50,6 @@ def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> W
         device_kind=fleet.devices.kind,
         device_name=fleet.devices.names[rank],
         output_dir=str(fleet.paths.root),
-        fingerprint=fleet.fingerprint,
         board_path=str(boards / f"r{rank}-{run_id}"),
         decode_threads=fleet.decode_threads,
         reuse_index=None if fleet.reuse_index is None else str(fleet.reuse_index),

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import msgspec
 
 from ...core.errors import ClipFault, Fault, FaultCode, Stage
-from ..plan.plan import Plan
+from ..plan.plans import Plans
 from .board import Board
 from .budget import ByteBudget
 from .messages import FromWorker, HandedBack, Taken, Task
@@ -33,7 +33,7 @@ class Prefetcher:
     def __init__(
         self,
         *,
-        plan: Plan,
+        plan: Plans,
         decode: Decode,
         inbox: "queue.Queue[bytes | None]",
         send: Callable[[FromWorker], None],

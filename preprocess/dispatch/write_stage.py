@@ -40,12 +40,12 @@ class WriteStage:
         info: EncoderInfo,
         rank: int,
         device: str,
-        fingerprint: str,
+        fingerprint_of: Callable[[int], str],
         board: Board,
         send: Callable[[FromWorker], None],
     ) -> None:
         self._writer, self._tokenizer, self._spec = writer, tokenizer, info.spec
-        self._rank, self._device, self._fingerprint = rank, device, fingerprint
+        self._rank, self._device, self._fingerprint_of = rank, device, fingerprint_of
         self._board, self._send = board, send
         self._chunks: queue.Queue[ChunkWork | None] = queue.Queue(CHUNKS_WAITING)
         self._error: Exception | None = None
@@ -89,7 +89,8 @@ class WriteStage:
         began = time.perf_counter()
         rows = _Rows(chunk, self._tokenizer, self._spec)
         batch = rows.batch() if rows.kept else None
-        metadata = BlockMetadata(chunk=chunk.chunk_id, fingerprint=self._fingerprint, facts=self._facts(rows))
+        fingerprint = self._fingerprint_of(chunk.chunk_id)
+        metadata = BlockMetadata(chunk=chunk.chunk_id, fingerprint=fingerprint, facts=self._facts(rows))
         skipped = _skipped(chunk)
         built = time.perf_counter()
         record = self._writer.write(

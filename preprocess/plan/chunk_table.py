@@ -5,6 +5,7 @@ chunks are 10,000 entries.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -41,6 +42,21 @@ class ChunkTable:
         """Compact JSON, an object of lists."""
         values = {name: getattr(self, name).tolist() for name in _COLUMNS}
         return json.dumps({"corpora": self.corpora} | values, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def none(cls, corpora: tuple[str, ...]) -> "ChunkTable":
+        """No chunks."""
+        columns = {name: np.zeros(0, np.int64) for name in _COLUMNS}
+        return cls(corpora=corpora, **columns)
+
+    @classmethod
+    def joined(cls, tables: "Sequence[ChunkTable]") -> "ChunkTable":
+        """The chunks of all tables, one after another."""
+        corpora = tuple(dict.fromkeys(name for table in tables for name in table.corpora))
+        columns = {name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS}
+        numbers = [np.asarray([corpora.index(name) for name in table.corpora], np.int64) for table in tables]
+        columns["corpus"] = np.concatenate([new[table.corpus] for table, new in zip(tables, numbers, strict=True)])
+        return cls(corpora=corpora, **columns)
 
     @classmethod
     def from_json(cls, text: str) -> "ChunkTable":

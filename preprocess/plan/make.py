@@ -63,19 +63,29 @@ def make_plan(
     limits = CutLimits.of(config.limits, info, device)
     signature = corpora_signature(config)  # before reading: a corpus that changes meanwhile is read again next time
     with read_clips(info, tokenizer, clips, probe=probe, work_dir=work_dir, on_event=on_event) as table:
-        sizes = _cut_input(table, info)
+        sizes = cut_input(table, info)
         pieces = cut(sizes, limits, seed=identity.seed)
         head = PlanHead(
             identity=identity,
             limits=limits,
             spec=info.spec,
-            config_yaml=yaml.safe_dump(config.model_dump(mode="json"), allow_unicode=True, sort_keys=False),
+            config_yaml=config_yaml(config),
             corpora_signature=signature,
-            chunks=_chunk_table(table, sizes, pieces, info),
-            refused_counts=tuple((name, code, count) for (name, code), count in sorted(table.refused_counts.items())),
+            chunks=chunk_table(table, sizes, pieces, info),
+            refused_counts=refused_counts(table),
         )
         write_plan(work_dir / PLAN_NAME, head, table, pieces)
     return Plan.open(work_dir / PLAN_NAME)
+
+
+def config_yaml(config: RunConfig) -> str:
+    """The resolved configuration, as a plan keeps it."""
+    return yaml.safe_dump(config.model_dump(mode="json"), allow_unicode=True, sort_keys=False)
+
+
+def refused_counts(table: ClipTable) -> tuple[tuple[str, str, int], ...]:
+    """(dataset name, fault code, number of clips) of the refused clips."""
+    return tuple((name, code, count) for (name, code), count in sorted(table.refused_counts.items()))
 
 
 @contextmanager
@@ -133,13 +143,17 @@ def _check_not_empty(table: ClipTable) -> None:
     )
 
 
-def _cut_input(table: ClipTable, info: EncoderInfo) -> CutInput:
+def cut_input(table: ClipTable, info: EncoderInfo) -> CutInput:
+    """What the cut needs to know of all clips of a table."""
     patches = -(-table.num_samples // info.spec.patch_samples)
     sizes = row_bytes(table.prompt_length, patches, info.spec)
     return CutInput(corpus=table.corpus, num_samples=table.num_samples, row_bytes=sizes)
 
 
-def _chunk_table(table: ClipTable, sizes: CutInput, pieces: Cut, info: EncoderInfo) -> ChunkTable:
+def chunk_table(table: ClipTable, sizes: CutInput, pieces: Cut, info: EncoderInfo) -> ChunkTable:
+    """The sizes of the chunks of a cut."""
+    if not len(pieces.order):
+        return ChunkTable.none(table.corpora)
     first_clips = pieces.order[pieces.batch_starts[:-1]]  # a batch's longest clip
     patch = info.spec.patch_samples
     longest = -(-table.num_samples[first_clips] // patch) * patch

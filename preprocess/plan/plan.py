@@ -24,6 +24,7 @@ from ...core.units import LatentSpec, samples_to_seconds
 from ..corpora.clip import RefusedClip
 from .chunk_table import ChunkTable
 from .clip_table import CLIP_SCHEMA, REFUSED_SCHEMA
+from .extension import Extension
 from .identity import Identity
 from .limits import CutLimits
 from .signature import CorporaSignature
@@ -54,6 +55,8 @@ class PlanHead:
     chunks: ChunkTable
     refused_counts: tuple[tuple[str, str, int], ...]
     """(dataset name, fault code, number of clips) of the refused clips."""
+    extension: Extension | None = None
+    """How it extends an earlier plan; None for the first plan of a dataset."""
 
     def to_metadata(self) -> dict[str, str]:
         """Schema metadata of the plan's file."""
@@ -67,6 +70,8 @@ class PlanHead:
             "chunks": self.chunks.to_json(),
             "refused": json.dumps(self.refused_counts),
         }
+        if self.extension is not None:
+            values["extension"] = self.extension.to_json()
         return {_PREFIX + key: value for key, value in values.items()}
 
     @classmethod
@@ -83,6 +88,7 @@ class PlanHead:
             corpora_signature=CorporaSignature.from_json(values["corpora"]),
             chunks=ChunkTable.from_json(values["chunks"]),
             refused_counts=tuple((name, code, count) for name, code, count in json.loads(values["refused"])),
+            extension=Extension.from_json(values["extension"]) if "extension" in values else None,
         )
 
 

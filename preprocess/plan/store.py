@@ -42,6 +42,8 @@ def _write(path: Path, head: PlanHead, table: ClipTable, cut: Cut) -> str:
     fingerprint = Fingerprint()
     fingerprint.text(head.identity.to_json())
     fingerprint.text(head.limits.to_json())
+    if head.extension is not None:
+        fingerprint.text(head.extension.to_json())
     with path.open("wb") as file:
         with pa.ipc.new_file(file, PLAN_SCHEMA.with_metadata(head.to_metadata())) as writer:
             for batch in chain(_chunks(table, cut), _refused(table)):

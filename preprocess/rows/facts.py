@@ -69,9 +69,14 @@ def facts_table(facts: Sequence[RowFacts]) -> pa.Table:
 
 def encode_facts(facts: Sequence[RowFacts]) -> str:
     """The facts as text for a block's metadata."""
+    return encode_facts_table(facts_table(facts))
+
+
+def encode_facts_table(facts: pa.Table) -> str:
+    """The same of a table of facts, such as ``decode_facts`` gives."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, FACTS_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(facts_table(facts))
+    with pa.ipc.new_stream(sink, facts.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(facts.combine_chunks())
     return base64.b64encode(sink.getvalue()).decode("ascii")
 
 

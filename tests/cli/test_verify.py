@@ -23,9 +23,10 @@ def test_a_good_dataset_is_exit_code_0(paths: OutputPaths, capsys: pytest.Captur
     lines = capsys.readouterr().out.splitlines()
     assert f"{paths.root}: finished dataset" == lines[0]
     assert lines[1].startswith("3 shards, 6 blocks, 18 rows, ")
-    assert "checked  each block against the journal's checksums" == lines[2]
-    assert lines[3].startswith("digest   ")
-    assert "no damage found" == lines[4]
+    assert "plan     a1b2c3d4" == lines[2]
+    assert "checked  each block against the journal's checksums" == lines[3]
+    assert lines[4].startswith("digest   ")
+    assert "no damage found" == lines[5]
 
 
 def test_damage_is_exit_code_3_and_named_with_its_place(paths: OutputPaths, capsys: pytest.CaptureFixture[str]):
@@ -56,7 +57,7 @@ def test_the_report_for_programs(paths: OutputPaths, capsys: pytest.CaptureFixtu
     report = json.loads(capsys.readouterr().out)
     counted = {"num_shards", "num_blocks", "num_rows", "num_bytes", "counts", "digests"}
     judged = {"problems", "damaged", "damaged_chunks"}
-    assert {"folder", "quick", "finished", "checksums"} | counted | judged == report.keys()
+    assert {"folder", "quick", "finished", "checksums", "plans"} | counted | judged == report.keys()
     problem = {"code", "message", "shard", "block", "row", "byte_offset", "num_rows"}
     assert problem == report["problems"][0].keys()
     assert [{"name": SHARD, "chunks": [3], "content_of": ""}] == report["damaged"]
@@ -84,6 +85,7 @@ def test_many_problems_are_cut_and_counted():
         quick=True,
         finished=False,
         checksums="journal",
+        plans=("a1b2c3d4",),
         problems=problems,
         num_shards=1,
         num_blocks=1_500,
