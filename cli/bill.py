@@ -25,7 +25,7 @@ def _clips(bill: Bill) -> Iterator[str]:
         )
     if bill.refused:
         yield "refused"
-        yield from (f"  {number:>8,}  {code}" for code, number in bill.refused)
+        yield from (f"  {number:>8,}  {code}" for code, number in bill.refused.items())
 
 
 def _work(bill: Bill) -> Iterator[str]:
@@ -37,7 +37,7 @@ def _work(bill: Bill) -> Iterator[str]:
     if bill.encode_seconds is None:
         yield f"time     as fast as files are read, on {workers}"
     else:
-        yield f"time     about {duration(bill.encode_seconds)} on {workers}, at the rate that plans assume"
+        yield f"time     about {duration(bill.encode_seconds)} on {workers}, without start-up, at the rate that plans assume"
 
 
 def _disk(bill: Bill) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Protocol, Self, TextIO
 from tqdm import tqdm
 
 from ..preprocess.events import (
+    Checking,
     CorpusRead,
     Event,
     Notice,
@@ -75,9 +76,19 @@ def _plan_line(plan: PlanReady) -> str:
         f"plan {plan.fingerprint[:12]}: {count(plan.num_clips, 'clip')} in {count(plan.num_chunks, 'chunk')}, "
         f"{duration(plan.audio_seconds)} of audio, {plan.num_refused:,} refused"
     )
-    if plan.resumed:
-        text += f"; goes on after {plan.done_chunks:,} chunks ({duration(plan.done_audio_seconds)})"
-    return text
+    return text + (f"; {_resumed(plan)}" if plan.resumed else "")
+
+
+def _checked(event: Checking) -> str:
+    return f"checked {event.done / 1e9:,.1f} of {event.total / 1e9:,.1f} GB of the finished dataset"
+
+
+def _resumed(plan: PlanReady) -> str:
+    if not plan.done_chunks:
+        return "planned before, nothing encoded yet"
+    if plan.done_chunks == plan.num_chunks:
+        return "all of it done before"
+    return f"goes on after {count(plan.done_chunks, 'chunk')} ({duration(plan.done_audio_seconds)})"
 
 
 class LineProgress:
@@ -88,10 +99,13 @@ class LineProgress:
         self._tally = Tally(now)
         self._planned = False
         self._last = now()
+        self._written_seconds = 0.0
+        """What had been encoded when the tally was last written: it isn't written twice of one state."""
 
     def __call__(self, event: Event) -> None:
         self._tally.add(event)
-        self._planned = self._planned or isinstance(event, PlanReady)
+        if isinstance(event, PlanReady):
+            self._planned, self._last = True, self._now()
         if text := announcement(event):
             self._write(text)
         elif self._now() - self._last >= LINE_INTERVAL_S:
@@ -100,11 +114,17 @@ class LineProgress:
     def _write_state(self, event: Event) -> None:
         if isinstance(event, Scanning):
             self._write(f"scanned {event.done:,} of {event.total:,} audio files")
+        elif isinstance(event, Checking):
+            self._write(_checked(event))
         elif self._planned:
-            self._write(self._tally.line())
+            self._write_tally()
         else:
             return
         self._last = self._now()
+
+    def _write_tally(self) -> None:
+        self._written_seconds = self._tally.encoded_seconds
+        self._write(self._tally.line())
 
     def _write(self, text: str) -> None:
         self._stream.write(f"prep: {text}\n")
@@ -114,8 +134,8 @@ class LineProgress:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        if self._tally.encoded_seconds:
-            self._write(self._tally.line())
+        if self._tally.encoded_seconds > self._written_seconds:
+            self._write_tally()
 
 
 class BarProgress:
@@ -137,6 +157,8 @@ class BarProgress:
                 self._bar.set_description_str(f"reading {name}")
             case Scanning(done=done, total=total):
                 self._bar.set_description_str(f"scanned {done:,} of {total:,} audio files")
+            case Checking():
+                self._bar.set_description_str(_checked(event))
             case PlanReady():
                 self._start_bar(event)
             case _ if self._now() - self._last_redraw >= REDRAW_INTERVAL_S:

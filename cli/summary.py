@@ -7,15 +7,20 @@ from shlex import quote
 
 from ..core.paths import OutputPaths
 from ..preprocess.events import RunSummary, StageSeconds
+from ..writers.skipped import by_code
 from .quantities import count, duration, rate, size, times_real_time
 
 SMALL_BLOCK_ROWS = 64
 """Opening a dataset takes 140 MiB for 5 rows a block, 8 MiB for 200 (113 MB of rows); 64 lie between."""
+SMALL_BATCH_CLIPS = 1.5
+"""Below this most encoder calls hold one clip, which leaves a GPU idle."""
+NOTED_ROWS = 2_000
+"""Up to here a dataset opens at once however it is cut, and a trial run has small blocks and batches by design."""
 
 
 def summary_text(summary: RunSummary) -> str:
     """The numbers, what was skipped, where the time went, and what to try next."""
-    parts = (_numbers(summary), _skipped(summary), _stages(summary.stages), _blocks(summary), _next(summary))
+    parts = (_numbers(summary), _skipped(summary), _stages(summary.stages), _notes(summary), _next(summary))
     return "\n".join(line for part in parts for line in part)
 
 
@@ -25,12 +30,8 @@ def account(planned: int, written: int, skipped: int, remaining: int) -> str:
 
 
 def _numbers(summary: RunSummary) -> Iterator[str]:
-    speed = times_real_time(summary.encoded_seconds, summary.wall_seconds) if summary.encoded_seconds else None
     yield account(summary.planned, summary.written, summary.num_skipped, summary.remaining)
-    yield (
-        f"audio    {duration(summary.audio_seconds)} in all; this run {duration(summary.encoded_seconds)} "
-        f"in {duration(summary.wall_seconds)}: {rate(speed)} x real time"
-    )
+    yield f"audio    {duration(summary.audio_seconds)} in rows; {_this_run(summary)}"
     yield (
         f"rows     {summary.written:,} of {count(summary.num_chunks, 'chunk')} in {count(summary.num_shards, 'shard')}, "
         f"{size(summary.num_bytes)}, in {summary.output_dir}"
@@ -39,6 +40,16 @@ def _numbers(summary: RunSummary) -> Iterator[str]:
         yield f"reused   {count(summary.reused, 'row')} took the latents of an older dataset and were not encoded"
     yield f"digest   {summary.digest} ({count(summary.written, 'row')}, all columns)"
     yield f"content  {summary.content_digest} (without audio_feats: equal on every device)"
+
+
+def _this_run(summary: RunSummary) -> str:
+    """What this run did, apart from earlier ones. Clips that were read and then skipped count: they took time, too."""
+    if not summary.wall_seconds:
+        return f"nothing to encode: all {count(summary.planned, 'clip')} are done"
+    verb = "encoded" if summary.reused else "read"
+    text = f"this run {verb} {duration(summary.encoded_seconds)} of clips in {duration(summary.wall_seconds)}"
+    speed = times_real_time(summary.encoded_seconds, summary.wall_seconds)
+    return f"{text}: {rate(speed)} x real time" if summary.encoded_seconds else text
 
 
 def _skipped(summary: RunSummary) -> Iterator[str]:
@@ -51,7 +62,7 @@ def _skipped(summary: RunSummary) -> Iterator[str]:
 
 
 def _by_code(counts: Mapping[str, int]) -> Iterator[str]:
-    for code, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+    for code, number in by_code(counts).items():
         yield f"  {number:>8,}  {code}"
 
 
@@ -65,12 +76,20 @@ def _stages(stages: tuple[StageSeconds, ...]) -> Iterator[str]:
         yield f"  {stage.rank:>4} " + " ".join(f"{value:>9,.1f}" for value in seconds)
 
 
-def _blocks(summary: RunSummary) -> Iterator[str]:
-    rows_per_block = summary.written / summary.num_chunks if summary.num_chunks else 0
-    if summary.written and rows_per_block < SMALL_BLOCK_ROWS:
+def _notes(summary: RunSummary) -> Iterator[str]:
+    if summary.written <= NOTED_ROWS:
+        return
+    rows_per_block = summary.written / summary.num_chunks
+    if rows_per_block < SMALL_BLOCK_ROWS:
         yield (
-            f"note     blocks are small ({rows_per_block:.1f} rows on average), as those of short runs and slow encoders "
-            "are; a large dataset of such blocks opens slowly"
+            f"note     blocks are small ({rows_per_block:.1f} rows on average), as short runs, slow encoders and low "
+            "limits.max_chunk_rows or limits.max_chunk_bytes make them; a large dataset of such blocks opens slowly"
+        )
+    clips_per_batch = summary.written / summary.num_batches if summary.num_batches else SMALL_BATCH_CLIPS
+    if clips_per_batch < SMALL_BATCH_CLIPS:
+        yield (
+            f"note     encode batches hold about one clip ({clips_per_batch:.1f} on average), which is slow on a GPU; "
+            "limits.max_batch_samples (upstream: vae_max_tokens) and limits.max_batch_clips bound them"
         )
 
 
@@ -80,5 +99,6 @@ def _next(summary: RunSummary) -> Iterator[str]:
     out = quote(summary.output_dir)
     yield "next"
     yield f"  prep inspect {out}"
+    yield f"  prep verify {out}"
     yield f"  prep decode {out} --row 0 --wav row0.wav"
     yield f"  python -c {quote(f'import datasets; print(datasets.load_from_disk({json.dumps(summary.output_dir)}))')}"

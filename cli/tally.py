@@ -90,6 +90,8 @@ class Tally:
 
     def line(self) -> str:
         """Hours done, speed, rows a second, ETA and what limits the run."""
+        if not self.encoded_seconds:
+            return f"{duration(self.done_seconds)} of {duration(self.total_seconds)}, no chunk done yet in this run"
         rows = times_real_time(self.num_rows, self.elapsed) if self.num_rows else None
         parts = [
             f"{duration(self.done_seconds)} of {duration(self.total_seconds)}",

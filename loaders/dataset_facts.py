@@ -36,7 +36,7 @@ class DatasetFacts:
     audio_seconds: float
     corpora: tuple[CorpusFacts, ...]
     skipped: dict[str, int]
-    """Clips without a row, by fault code."""
+    """Clips without a row, by fault code, the commonest first."""
     schema: dict[str, str]
     """Arrow type of each column, in order."""
 
@@ -75,4 +75,4 @@ def _skipped_by_code(path: Path) -> dict[str, int]:
         return {}
     with path.open(encoding="utf-8") as lines:
         counts = Counter(str(json.loads(line)["code"]) for line in lines if line.strip())
-    return dict(counts.most_common())
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -92,7 +92,7 @@ def read_yaml(path: Path) -> YamlText:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
-        fix = "`prep demo` makes one to try; name yours with --config FILE"
+        fix = "`prep demo demo` makes one to try; name yours with --config FILE"
         raise ConfigError(f"{path}: no such configuration file", fix=fix) from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error

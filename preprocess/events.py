@@ -32,6 +32,14 @@ class Scanning:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """Bytes of a finished dataset's shards compared with their checksums so far."""
+
+    done: int
+    total: int
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanReady:
     """The plan is made or taken from the output folder."""
@@ -141,6 +149,8 @@ class RunSummary:
     stages: tuple[StageSeconds, ...] = field(default=())
     reused: int = 0
     """Rows whose latents were taken from another dataset."""
+    num_batches: int = 0
+    """Encode batches of the plan; 0 = not counted."""
 
     @property
     def num_skipped(self) -> int:
@@ -169,6 +179,7 @@ Event = (
     Reading
     | CorpusRead
     | Scanning
+    | Checking
     | PlanReady
     | WorkerReady
     | ChunkDone

@@ -29,7 +29,7 @@ from ..writers.provenance import (
 )
 from ..writers.repair import drop_hidden_blocks, remove_dropped
 from ..writers.salvage import salvage_open_shards
-from ..writers.skipped import SkippedLine, skipped_line, write_skipped
+from ..writers.skipped import SkippedLine, by_code, skipped_line, write_skipped
 from . import events
 from .config import RunConfig
 from .dispatch.devices import Devices
@@ -100,7 +100,7 @@ def finalize(
     summary = _summary(paths, plan, journal, skipped, work)
     if not summary.written:
         raise PrepError(
-            f"not one of {summary.planned} clips gave a row: {_by_code(skipped)}",
+            f"not one of {summary.planned} clips gave a row: {_counts_text(skipped)}",
             why="a dataset without rows can't be opened",
             fix=f"see {paths.skipped} for the reason of each clip",
         )
@@ -138,9 +138,9 @@ def _summary(
         output_dir=str(paths.root),
         planned=planned,
         written=journal.num_rows,
-        skipped=dict(skipped.most_common()),
+        skipped=by_code(skipped),
         remaining=planned - journal.num_rows - skipped.total(),
-        warnings=dict(journal.warnings),
+        warnings=by_code(journal.warnings),
         audio_seconds=journal.audio_seconds,
         encoded_seconds=max(0.0, audio - reused),
         wall_seconds=work.wall_seconds,
@@ -152,6 +152,7 @@ def _summary(
         fingerprint=plan.fingerprint,
         stages=work.stages,
         reused=journal.num_reused,
+        num_batches=int(plan.chunks.batches[list(plan.live)].sum()),
     )
 
 
@@ -254,12 +255,12 @@ def _refuse_too_many_skipped(config: RunConfig, summary: events.RunSummary, path
     if config.max_skip_rate is None or summary.num_skipped <= config.max_skip_rate * summary.planned:
         return
     raise TooManySkipped(
-        f"{summary.num_skipped} of {summary.planned} clips have no row ({_by_code(summary.skipped)}),"
+        f"{summary.num_skipped} of {summary.planned} clips have no row ({_counts_text(summary.skipped)}),"
         f" more than max_skip_rate {config.max_skip_rate:g} allows",
         why="so many faults usually have one cause, such as a wrong audio_root",
         fix=f"see {paths.skipped}; the dataset itself is complete and can be used as it is",
     )
 
 
-def _by_code(skipped: Mapping[str, int]) -> str:
-    return ", ".join(f"{code} {count}" for code, count in sorted(skipped.items(), key=lambda item: -item[1]))
+def _counts_text(skipped: Mapping[str, int]) -> str:
+    return ", ".join(f"{code} {count}" for code, count in by_code(skipped).items())

@@ -12,6 +12,7 @@ from ..core.paths import OutputPaths
 from ..core.schema import COLUMNS
 from ..core.units import LatentSpec
 from .atomic import atomic_write
+from .skipped import by_code
 
 _SHAPES = {
     "packed_text_tokens": "[L] prompt ids, 0 per patch, then the end mark 102",
@@ -129,8 +130,8 @@ def _left_out(facts: CardFacts) -> str:
 
 
 def _counts(what: str, unit: str, counts: Mapping[str, int]) -> str:
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return _table([what, unit], [[f"`{code}`", f"{count:,}"] for code, count in ordered]) if ordered else ""
+    rows = [[f"`{code}`", f"{count:,}"] for code, count in by_code(counts).items()]
+    return _table([what, unit], rows) if rows else ""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

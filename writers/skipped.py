@@ -1,7 +1,7 @@
 """``skipped.jsonl``: one line for every clip without a row, with the reason. Nothing is lost in silence."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -47,6 +47,11 @@ def write_skipped(paths: OutputPaths, lines: Iterable[SkippedLine]) -> Counter[s
             counts[line.code] += 1
             file.write(encoder.encode(line) + b"\n")
     return counts
+
+
+def by_code(counts: Mapping[str, int]) -> dict[str, int]:
+    """``counts`` in the one order in which counts of codes are shown and stored: the commonest first, then by code."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def read_skipped(path: Path) -> Iterator[SkippedLine]:

@@ -118,5 +118,5 @@ def _joined(item_name: str, indices: tuple[int, ...], separator: str) -> str:
         return separator.join([parts[index] for index in indices])
     except IndexError:
         # Left out silently, the songs of one singer would become one song.
-        message = f"item_name {item_name!r} has {len(parts)} parts, song_id_indices is {list(indices)}"
+        message = f"item_name {item_name!r} has {len(parts)} {'part' if len(parts) == 1 else 'parts'}, song_id_indices is {list(indices)}"
         raise read_fault(FaultCode.BAD_ITEM, message) from None

@@ -6,12 +6,14 @@ encoder's stated rate on so many workers, which a real card may beat or miss, so
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...core.units import ceil_div, samples_to_seconds
+from ...writers.skipped import by_code
 from ..config import RunConfig, ShardSettings
 from ..encode.protocol import EncoderInfo
 from .plan import Plan
@@ -53,8 +55,8 @@ class Bill:
     """Clips that have a place in the plan."""
     weak: int
     """Of these, clips without a score."""
-    refused: tuple[tuple[str, int], ...]
-    """(fault code, number of clips), the commonest first."""
+    refused: Mapping[str, int]
+    """Number of clips by fault code, the commonest first."""
     chunks: int
     batches: int
     padding: float
@@ -71,7 +73,7 @@ class Bill:
 
     @property
     def num_refused(self) -> int:
-        return sum(count for _, count in self.refused)
+        return sum(self.refused.values())
 
     @property
     def fits(self) -> bool:
@@ -101,11 +103,11 @@ def make_bill(plan: Plan, config: RunConfig, info: EncoderInfo, workers: int, fr
         hours=plan.audio_seconds / 3600,
         clips=plan.num_clips,
         weak=int(chunks.weak.sum()),
-        refused=tuple(sorted(codes.items(), key=lambda item: (-item[1], item[0]))),
+        refused=by_code(codes),
         chunks=len(chunks),
         batches=int(chunks.batches.sum()),
-        padding=1 - int(chunks.samples.sum()) / padded,
-        rows_per_block=float(np.median(chunks.rows)),
+        padding=1 - int(chunks.samples.sum()) / padded if padded else 0.0,
+        rows_per_block=float(np.median(chunks.rows)) if len(chunks) else 0.0,
         num_bytes=num_bytes,
         inodes=_inodes(num_bytes, plan.num_clips, config.shards, workers),
         free=free,

@@ -11,7 +11,7 @@ BILL = Bill(
     hours=2.0,
     clips=1_000,
     weak=100,
-    refused=(("no_lyric", 3), ("missing_audio", 1)),
+    refused={"no_lyric": 3, "missing_audio": 1},
     chunks=40,
     batches=64,
     padding=0.0123,
@@ -33,7 +33,7 @@ refused
          3  no_lyric
          1  missing_audio
 work     40 chunks of 25 rows (median), 64 encode batches, 1.2 % padding
-time     about 1.5 min on 2 workers, at the rate that plans assume
+time     about 1.5 min on 2 workers, without start-up, at the rate that plans assume
 disk     130.00 MB of 5.00 GB free, 20 files of 1,000 free"""
 
     assert expected == bill_text(BILL)

@@ -53,6 +53,17 @@ def test_a_resumed_plan_says_where_it_goes_on():
     assert text.endswith("; goes on after 10 chunks (15.0 min)")
 
 
+@pytest.mark.parametrize(
+    ("expected", "done"), [("planned before, nothing encoded yet", 0), ("all of it done before", 40)]
+)
+def test_a_resumed_plan_of_which_nothing_or_all_is_done_says_so(expected: str, done: int):
+    """A run after its dry run goes on after nothing."""
+    text = announcement(plan_ready(resumed=True, done_chunks=done))
+
+    assert text is not None
+    assert text.endswith(f"; {expected}")
+
+
 def test_without_a_terminal_there_is_one_line_in_thirty_seconds():
     """A log must show that the run lives, and stay short: one line a chunk would be thousands a day."""
     clock, stream = Clock(), StringIO()
@@ -66,9 +77,34 @@ def test_without_a_terminal_there_is_one_line_in_thirty_seconds():
 
     lines = stream.getvalue().splitlines()
     assert "prep: worker 0 ready on cpu after 0.5 s" == lines[1]
-    assert 2 + 120 / LINE_INTERVAL_S + 1 == len(lines), "two announcements, one line in 30 s, the last state"
+    assert 2 + 120 / LINE_INTERVAL_S == len(lines), "two announcements, one line in 30 s, the last state once"
     assert "prep: 5.0 min of 1.7 h, 10.0 x real time, 1.00 rows/s, ETA 0:09:30" == lines[2].partition(", limit")[0]
     assert "prep: 20.0 min of 1.7 h" in lines[-1]
+
+
+def test_the_last_state_is_written_whenever_the_run_ends():
+    clock, stream = Clock(), StringIO()
+    with LineProgress(stream, now=clock) as sink:
+        sink(plan_ready())
+        sink(WorkerReady(0, "cpu", 0.5))
+        clock.time += 10
+        sink(chunk_done(audio_seconds=3_600))
+
+    assert stream.getvalue().endswith("prep: 1.0 h of 1.0 h, 360 x real time, 1.00 rows/s, ETA 0:00:00\n")
+
+
+def test_before_the_first_chunk_no_rate_is_shown():
+    """A first line of dashes after a long scan says nothing; a slow encoder's first half minute has one fact."""
+    clock, stream = Clock(), StringIO()
+    sink = LineProgress(stream, now=clock)
+    clock.time += LINE_INTERVAL_S
+    sink(plan_ready())
+    sink(StageSeconds(rank=0))
+    assert 1 == len(stream.getvalue().splitlines())
+
+    clock.time += LINE_INTERVAL_S
+    sink(StageSeconds(rank=0, encode=1.0))
+    assert "prep: 0.0 s of 1.0 h, no chunk done yet in this run" == stream.getvalue().splitlines()[-1]
 
 
 def test_a_long_scan_reports_how_far_it_is():

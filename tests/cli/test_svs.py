@@ -75,7 +75,7 @@ def test_a_missing_configuration_names_the_demo(
     monkeypatch.chdir(tmp_path)
 
     assert ExitCode.USAGE == run_command(["svs"])
-    assert "prep.yaml: no such configuration file\n  fix: `prep demo`" in capsys.readouterr().err
+    assert "prep.yaml: no such configuration file\n  fix: `prep demo demo`" in capsys.readouterr().err
 
 
 def test_no_gpu_is_never_silently_the_cpu(
@@ -100,7 +100,10 @@ def test_a_dry_run_prints_settings_and_bill_and_writes_no_rows(config: Path, cap
 
 def test_the_bill_for_programs(config: Path, capsys: pytest.CaptureFixture[str]):
     assert ExitCode.OK == svs(config, "--device", "cpu", "--workers", "1", "--dry-run", "--json")
-    assert 17 == json.loads(capsys.readouterr().out)["clips"], "16 good ones, and a silent one"
+
+    bill = json.loads(capsys.readouterr().out)
+    assert 17 == bill["clips"], "16 good ones, and a silent one"
+    assert {"not_audio": 1, "unknown_note": 1} == bill["refused"], "spelt as the run's skipped"
 
 
 def test_the_whole_way_and_a_second_call_that_finds_all_done(
@@ -114,6 +117,7 @@ def test_the_whole_way_and_a_second_call_that_finds_all_done(
     assert "planned 19 = written 16 + skipped 3 + remaining 0" in first.out
     assert f"  prep inspect {out}\n" in first.out
     assert "x real time" in first.err.splitlines()[-1]
+    assert 1 == first.err.count("x real time"), "a short run has one line of state, its last"
 
     assert ExitCode.OK == svs(config, *arguments, "--json")
     summary = json.loads(capsys.readouterr().out)

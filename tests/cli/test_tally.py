@@ -35,7 +35,7 @@ def test_the_clock_of_the_speed_starts_with_the_first_worker():
 
     assert 0 == tally.elapsed
     assert tally.speed is None
-    assert "ETA -:--:--" in tally.line()
+    assert "0.0 s of 1.0 h, no chunk done yet in this run" == tally.line()
 
 
 def test_skipped_clips_show_as_soon_as_there_are_any():

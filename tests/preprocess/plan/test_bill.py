@@ -21,7 +21,7 @@ def test_a_bill_adds_up(tmp_path: Path) -> None:
     bill = make_bill(plan, config(), info(rate=2.0), 4, PLENTY)
 
     assert (64, 24, 2) == (bill.clips, bill.weak, bill.num_refused)
-    assert (("missing_audio", 2),) == bill.refused
+    assert {"missing_audio": 2} == bill.refused
     assert 640 / 3600 == pytest.approx(bill.hours)
     assert 32 == bill.batches
     assert 1 - 62.5 / 63 == pytest.approx(bill.padding)
