@@ -1,6 +1,7 @@
 """The whole run, in one function: ``run``. Read this file first.
 
     choose devices ─► describe the encoder ─► lock the output folder ─► plan (read, scan, sort, cut, deal)
+        ─► repair what is damaged
         ─► recover what earlier runs committed ─► dispatch the rest to the workers ─► finalize (metadata)
 
 The parent process imports no torch and touches no CUDA: the workers do (dispatch/worker.py).
@@ -36,6 +37,7 @@ from .plan.bill import Bill, free_space, make_bill
 from .plan.identity import Identity
 from .plan.plans import Plans
 from .ready_plan import check_sample_rate, ready_plans
+from .repair import repair
 from .reuse_source import check_reuse, own_blocks, reuse_index
 
 
@@ -50,12 +52,15 @@ def run(
     overwrite: bool = False,
     rescan: bool = False,
     extend: bool = False,
+    check: bool = True,
     command: Sequence[str] = (),
 ) -> RunSummary:
     """Turn the corpora of ``config`` into a dataset in ``config.output_dir``; go on where an earlier run stopped.
 
-    ``rescan`` reads the corpora again even if they look unchanged; ``extend`` takes their changes up. ``command`` is recorded in provenance.json. Call it
-    from the main thread: signals are handled while workers run.
+    ``rescan`` reads the corpora again even if they look unchanged; ``extend`` takes their changes up.
+    A finished dataset is read whole and repaired if it is damaged; without ``check`` only names, sizes and headers are
+    looked at (repair.py). ``command`` is recorded in provenance.json. Call it from the main thread: signals are handled
+    while workers run.
 
     Raises PrepError (core/errors.py has the tree); what is committed is kept whatever is raised, and the same call
     goes on from there.
@@ -72,6 +77,7 @@ def run(
             tell(events.Notice("warning", f"--overwrite deletes {old}"))
             clear_output(paths)
         plan, resumed = ready_plans(config, info, devices.kind, paths, tell, rescan=rescan, extend=extend)
+        repair(paths, plan, tell, check=check)
         done = _copied(paths, plan, recover(paths, plan, tell), config, tell)
         tell(_plan_ready(plan, done, resumed))
         try:
@@ -142,7 +148,7 @@ def _dispatch(
         return Dispatched(started=started, todo=todo, wall_seconds=0.0, stages=())
     ranks = min(devices.num_ranks, len(todo))
     threads = decode_threads(config, ranks, devices)
-    tell(events.Notice("info", f"{ranks} workers, {threads} decode threads each"))
+    tell(events.Notice("info", f"workers: {ranks}, decode threads of each: {threads}"))
     paths = OutputPaths(config.output_dir)
     with reuse_index(config.reuse, own_blocks(paths, plan, done), paths, tell) as index:
         orders = FleetOrders(
