@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ..loaders.dataset_files import DatasetFiles
-from ..preprocess.decode_row import decode_frames, save_wav, used_encoder
+from ..preprocess.decode_row import check_wav, decode_frames, save_wav, used_encoder
 from .quantities import duration
 
 
@@ -28,6 +28,7 @@ def decode(out: Path, row: int, wav: Path, encoder_path: Path | None) -> None:
 
     OUT is an output folder of `prep svs`; its provenance.json names the VAE.
     """
+    check_wav(wav)
     view = DatasetFiles.open(out).row(row)
     sound = decode_frames(view.frames(), used_encoder(out), encoder_path)
     save_wav(wav, sound)

@@ -15,6 +15,9 @@ from .quantities import count, duration, size
 MAX_VALUE_CHARS = 100
 """A list of 500 token ids says less than its beginning and its length."""
 
+FLAG_COLUMNS = {"text_mask", "audio_mask", "loss_mask", "labels"}
+"""Lists of 0 and 1, in runs: how many are 1 says all."""
+
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path, exists=True, file_okay=False))
@@ -67,12 +70,19 @@ def row_text(row: RowView) -> str:
     """The row for people, long lists cut."""
     latents = row.latent_summary()
     lines = [f"row {row.number} in {row.shard}, block {row.block}"]
-    lines += [f"  {column:<20} {_shortened(value)}" for column, value in row.values()]
+    lines += [f"  {column:<20} {_shown(column, value)}" for column, value in row.values()]
     lines.append(
         f"  {'audio_feats':<20} {' x '.join(map(str, latents.shape))} float16, patches: mean {latents.mean:.4f}, "
         f"std {latents.std:.4f}, min {latents.min:.4f}, max {latents.max:.4f}"
     )
+    lines.append("lists are cut here; --json prints them whole")
     return "\n".join(lines)
+
+
+def _shown(column: str, value: object) -> str:
+    if column in FLAG_COLUMNS and isinstance(value, list):
+        return f"{sum(value)} of {len(value)} are 1"
+    return _shortened(value)
 
 
 def _shortened(value: object) -> str:

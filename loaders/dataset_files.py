@@ -90,4 +90,7 @@ def _not_finished(paths: OutputPaths) -> OutputError:
             why="a run writes it at its end",
             fix="let the same `prep svs` command finish",
         )
-    return OutputError(f"{paths.root} is not an output folder of prep: it has no {paths.state.name}")
+    return OutputError(
+        f"{paths.root} is not an output folder of prep: it has no {paths.state.name}",
+        fix="name the output_dir of a `prep svs` run",
+    )

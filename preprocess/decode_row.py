@@ -7,6 +7,7 @@ noise that looks like a broken dataset, so its hash is compared first.
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from ..core.errors import CheckpointError, OutputError, UsageError
 from ..core.paths import OutputPaths
 from ..writers.provenance import read_provenance
 from .config import EncoderSettings
+from .encode.audiovae.config import CONFIG_NAME
 from .encode.registry import build, describe
 
 
@@ -35,6 +37,17 @@ class UsedEncoder:
 
     settings: EncoderSettings
     weights_hash: str
+    folder: Path = Path()
+    """Where the run was started: ``settings.path`` may be relative to it."""
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """The VAE's folder by the provenance, else one of that name here; None for a bundled encoder."""
+        path = self.settings.path
+        if path is None or self.settings.name != "voxcpm":
+            return None
+        recorded = self.folder / path
+        return path if path.is_dir() and not recorded.is_dir() else recorded
 
 
 def used_encoder(folder: Path) -> UsedEncoder:
@@ -49,7 +62,7 @@ def used_encoder(folder: Path) -> UsedEncoder:
             why="it says which VAE the latents are of",
             fix="let the `prep svs` command that made the dataset finish",
         ) from error
-    return UsedEncoder(settings, provenance.encoder.weights_hash)
+    return UsedEncoder(settings, provenance.encoder.weights_hash, Path(provenance.environment.folder))
 
 
 def decode_frames(frames_FD: npt.NDArray[np.float16], used: UsedEncoder, checkpoint: Path | None = None) -> Sound:
@@ -59,10 +72,12 @@ def decode_frames(frames_FD: npt.NDArray[np.float16], used: UsedEncoder, checkpo
         CheckpointError: the folder is missing or broken, or holds other weights than those that made the latents.
         UsageError: the encoder has no decoder (dummy), or is bundled and ``checkpoint`` was given.
     """
-    changes = {"precision": "float32"} | ({"path": checkpoint} if checkpoint else {})
     if checkpoint and used.settings.name != "voxcpm":
         raise UsageError(f"the encoder {used.settings.name} is bundled: it has no checkpoint folder")
-    settings = used.settings.model_copy(update=changes)
+    folder = checkpoint or used.checkpoint
+    if folder is not None:
+        _refuse_incomplete(folder, used)
+    settings = used.settings.model_copy(update={"precision": "float32", "path": folder})
     info = describe(settings, "cpu")
     if info.weights_hash != used.weights_hash:
         raise CheckpointError(
@@ -72,6 +87,31 @@ def decode_frames(frames_FD: npt.NDArray[np.float16], used: UsedEncoder, checkpo
             fix="name the folder of the checkpoint that was used with --encoder-path",
         )
     return Sound(*build(settings, info, "cpu").decode(frames_FD))
+
+
+def _refuse_incomplete(folder: Path, used: UsedEncoder) -> None:
+    """The encoder's own messages speak of the configuration, which whoever decodes need not have."""
+    if not folder.is_dir():
+        what = f"{folder}: no such folder"
+    elif not (folder / CONFIG_NAME).is_file():
+        what = f"{folder} has no {CONFIG_NAME}"
+    else:
+        return
+    recorded = f"recorded as {str(used.settings.path)!r}, seen from {str(used.folder)!r}, where the run was started"
+    raise CheckpointError(
+        what,
+        why=f"the VAE that made the latents turns them into sound; its folder was {recorded}",
+        fix=f"name the folder where it lies now ({CONFIG_NAME} and the weights) with --encoder-path",
+    )
+
+
+def check_wav(path: Path) -> None:
+    """Raises OutputError if the folder of ``path`` isn't there: known at once, not after decoding."""
+    if not path.parent.is_dir():
+        raise OutputError(
+            f"{path} cannot be written: folder {path.parent} does not exist",
+            fix=f"make it (mkdir -p {quote(str(path.parent))}), or name another file with --wav",
+        )
 
 
 def save_wav(path: Path, sound: Sound) -> None:

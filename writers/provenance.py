@@ -52,6 +52,8 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     platform: str
     num_cpus: int
     """That this process may use."""
+    folder: str = ""
+    """The current folder: relative paths of the command and the configuration start there."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,6 +187,7 @@ def describe_environment() -> Environment:
         host=socket.gethostname(),
         platform=platform.platform(),
         num_cpus=len(os.sched_getaffinity(0)),
+        folder=os.getcwd(),
     )
 
 

@@ -105,6 +105,11 @@ class SvsTokenizer:
             return "".join(map(self._texts.__getitem__, ids))
         return self._backend.decode(list(ids), skip_special_tokens=False)
 
+    @property
+    def num_tokens(self) -> int:
+        """Size of the vocabulary, score tokens included."""
+        return len(self._tokenizer)
+
     @functools.cached_property
     def hash(self) -> str:
         """xxh3-128 in hex over all that decides ids and texts.

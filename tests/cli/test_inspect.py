@@ -34,6 +34,8 @@ def test_one_row_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     shown = capsys.readouterr().out
     assert shown.startswith("row 2 in data-r0-00000.arrow, block 1\n")
     assert '  item_name            "item-2"\n' in shown
+    assert "  audio_mask           3 of 6 are 1\n" in shown
+    assert "lists are cut here; --json prints them whole" == shown.splitlines()[-1]
     assert "  audio_feats          6 x 2 x 3 float16, patches: mean 3.0000, std 0.0000, min 3.0000, max 3.0000" in shown
 
 
@@ -51,6 +53,12 @@ def test_a_long_list_is_cut_and_counted(tmp_path: Path, capsys: pytest.CaptureFi
 
     line = next(line for line in capsys.readouterr().out.splitlines() if "packed_text_tokens" in line)
     assert line.endswith(" ... (304 values)")
+
+
+def test_a_folder_of_something_else_is_told_what_to_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """The corpus' folder is taken for the dataset's easily."""
+    assert ExitCode.FAILED == run_command(["inspect", str(tmp_path)])
+    assert "  fix: name the output_dir of a `prep svs` run\n" in capsys.readouterr().err
 
 
 def test_a_row_that_is_not_there_is_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -37,6 +37,15 @@ def test_the_listed_help_is_the_commands_own(name: str):
     assert COMMANDS[name].help == (command.help or "").split("\n\n")[0].replace("\n", " ")
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_verbose_is_taken_behind_the_command_too(name: str, capsys: pytest.CaptureFixture[str]):
+    """That is where people write it."""
+    for _ in range(2):
+        assert ExitCode.OK == run_command([name, "--help"])
+
+        assert 1 == capsys.readouterr().out.count("-v, --verbose")
+
+
 def test_version(capsys: pytest.CaptureFixture[str]):
     assert ExitCode.OK == run_command(["--version"])
     assert f"prep, version {__version__}\n" == capsys.readouterr().out

@@ -17,10 +17,14 @@ def test_the_saved_tokenizer_is_the_one_that_was_built(
     assert ExitCode.OK == run_command(["tokenizer", checkpoint, str(tmp_path / "new" / "folder")])
 
     saved = SvsTokenizer.load(tmp_path / "new" / "folder")
-    assert f"{tmp_path}/new/folder: tokenizer {saved.hash}\n" == capsys.readouterr().out
+    expected = f"{tmp_path}/new/folder: tokenizer saved, {saved.num_tokens:,} tokens, hash {saved.hash}\n"
+    assert expected == capsys.readouterr().out
+    assert saved.num_tokens > 400, "128 pitches, 12 note values, 256 tempi and 4 marks are among them"
 
 
 def test_a_folder_without_a_tokenizer_is_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert ExitCode.FAILED == run_command(["tokenizer", str(tmp_path), str(tmp_path / "out")])
-    assert "tokenizer.json does not exist" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "tokenizer.json does not exist" in shown
+    assert "as CHECKPOINT" in shown, "there is no encoder.path on this command line"
     assert not (tmp_path / "out").exists()

@@ -8,7 +8,7 @@ import soundfile
 from latentprep.core.errors import CheckpointError, OutputError, UsageError
 from latentprep.core.paths import OutputPaths
 from latentprep.preprocess.config import EncoderSettings
-from latentprep.preprocess.decode_row import Sound, UsedEncoder, decode_frames, save_wav, used_encoder
+from latentprep.preprocess.decode_row import Sound, UsedEncoder, check_wav, decode_frames, save_wav, used_encoder
 from latentprep.preprocess.encode.registry import describe
 from latentprep.writers.provenance import (
     Counts,
@@ -62,7 +62,44 @@ def test_the_encoder_is_read_off_the_provenance(tmp_path: Path):
     settings = EncoderSettings(name="voxcpm", path=Path("checkpoints/VAE"), precision="bf16")
     write_encoder(tmp_path, settings.model_dump(mode="json"))
 
-    assert UsedEncoder(settings, "abc") == used_encoder(tmp_path)
+    assert UsedEncoder(settings, "abc", Path.cwd()) == used_encoder(tmp_path)
+
+
+def test_a_relative_checkpoint_is_found_from_another_folder(tmp_path: Path):
+    """The run knew where it was started; whoever listens sits somewhere else, or has copied both folders."""
+    used = golden_encoder(settings=EncoderSettings(name="voxcpm", path=Path("checkpoint")), folder=GOLDEN)
+
+    assert 48_000 == decode_frames(np.zeros((2, 64), np.float16), used).sample_rate
+
+
+def test_a_checkpoint_copied_along_with_the_dataset_is_found_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(GOLDEN)
+    used = golden_encoder(settings=EncoderSettings(name="voxcpm", path=Path("checkpoint")), folder=tmp_path / "gone")
+
+    assert Path("checkpoint") == used.checkpoint
+
+
+def test_a_checkpoint_that_is_gone_names_the_option_and_the_folder_it_was_seen_from(tmp_path: Path):
+    used = golden_encoder(settings=EncoderSettings(name="voxcpm", path=Path("ckpt")), folder=tmp_path)
+
+    with pytest.raises(CheckpointError, match="no such folder") as raised:
+        decode_frames(np.zeros((2, 64), np.float16), used)
+    assert f"recorded as 'ckpt', seen from '{tmp_path}'" in raised.value.why
+    assert "--encoder-path" in raised.value.fix
+
+
+def test_a_folder_without_a_configuration_is_no_checkpoint(tmp_path: Path):
+    with pytest.raises(CheckpointError, match=r"has no config\.json") as raised:
+        decode_frames(np.zeros((2, 64), np.float16), golden_encoder(), tmp_path)
+    assert "--encoder-path" in raised.value.fix
+
+
+def test_a_wav_in_a_folder_that_does_not_exist_is_refused_before_decoding(tmp_path: Path):
+    with pytest.raises(OutputError, match=r"folder .*such does not exist") as raised:
+        check_wav(tmp_path / "no" / "such" / "x.wav")
+    assert "mkdir -p" in raised.value.fix
 
 
 def test_a_missing_provenance_is_named(tmp_path: Path):
