@@ -42,6 +42,24 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 they interrupt, so that the exit code is 75 at any time."""
 
 
+VERBOSE_HELP = "Log what the parts of a run do, to stderr."
+
+
+def _log_more(ctx: click.Context, param: click.Parameter, verbose: bool) -> None:
+    if verbose:
+        logging.getLogger().setLevel(logging.INFO)
+
+
+def _with_verbose(command: click.Command) -> click.Command:
+    """``command`` with -v, too: people write options behind the command."""
+    if all(param.name != "verbose" for param in command.params):
+        option = click.Option(
+            ["-v", "--verbose"], is_flag=True, expose_value=False, callback=_log_more, help=VERBOSE_HELP
+        )
+        command.params.append(option)
+    return command
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is called, not when it is listed."""
 
@@ -52,7 +70,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f".{COMMANDS[cmd_name].module}", __package__)
-        return getattr(module, cmd_name)
+        return _with_verbose(getattr(module, cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -61,7 +79,7 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", prog_name="prep")
-@click.option("-v", "--verbose", is_flag=True, help="Log what the parts of a run do, to stderr.")
+@click.option("-v", "--verbose", is_flag=True, help=VERBOSE_HELP)
 def prep(verbose: bool) -> None:
     """Annotated singing corpora in, training-ready Arrow shards of audio-VAE latents out."""
     logging.basicConfig(
