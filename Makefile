@@ -9,7 +9,7 @@ CONFIG ?= prep.yaml
 TEST_WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types svs sizes docs ci clean
+.PHONY: help venv demo test chaos lint types svs sizes docs ci clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +32,13 @@ demo: $(STAMP) ## Make a small corpus, encode it on the CPU, and decode one row 
 	$(BIN)/prep demo demo
 	$(BIN)/prep svs --config demo/prep.yaml --device cpu --workers 2 --overwrite
 	$(BIN)/prep decode demo_out --row 0 --wav demo/row0.wav
+	@echo "prep is in $(VENV): type 'source $(BIN)/activate' once in a shell, or $(BIN)/prep"
 
 test: $(STAMP) ## All tests
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) $(ARGS)
+
+chaos: $(STAMP) ## Kill, stop and damage real runs at random, and count what is lost (ARGS=--help)
+	@$(BIN)/python -m tests.chaos.chaos $(ARGS)
 
 lint: $(STAMP) ## Style and formatting
 	@$(BIN)/ruff check .

@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import click
 import pytest
 
-from latentprep.cli.main import COMMANDS
+from latentprep.cli.main import COMMANDS, prep
 from latentprep.core.errors import ExitCode, FaultCode, WarningCode
 from latentprep.core.schema import COLUMNS, FORMAT_VERSION
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SKIPPED_FOLDERS = {".venv", ".git", "node_modules", "build", "demo", "demo_out"}
+SKIPPED_FOLDERS = {".venv", ".git", ".hypothesis", ".pytest_cache", "node_modules", "build", "demo", "demo_out"}
+
+OPTIONS_OF_OTHERS = {
+    *("--porcelain", "--untracked-files"),  # git
+    *("--check", "--disable-pip-version-check"),  # ruff, pip
+    *("--compile", "--minutes"),  # the training of the bundled VAE
+}
 
 
 def load_generator() -> ModuleType:
@@ -85,6 +92,45 @@ def test_a_broken_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     page.write_text("# A title\n[a](page.md#a-title) [b](https://x.y) [c](none.md) [d](#none)\n", encoding="utf-8")
 
     assert ["page.md -> none.md", "page.md -> #none"] == list(broken_links(page))
+
+
+def named_in(texts: list[Path], pattern: str) -> set[tuple[str, str]]:
+    """(match, file) of all matches of ``pattern`` in ``texts``."""
+    return {
+        (match, str(path.relative_to(ROOT)))
+        for path in texts
+        for match in re.findall(pattern, path.read_text(encoding="utf-8"))
+    }
+
+
+def texts() -> list[Path]:
+    """All that people of the project read: source with its docstrings, messages and help, pages, Makefile."""
+    sources = [path for layer in generate.LAYERS for path in (ROOT / layer).rglob("*.py")]
+    return [*sources, *(ROOT / "latentprep").glob("*.py"), *prose_pages(), ROOT / "Makefile"]
+
+
+def test_every_page_that_is_named_exists():
+    """Links are checked above; docstrings, help and messages name pages, too, and are what people read first."""
+    pages = named_in(texts(), r"\bdocs/[\w-]+\.md")
+
+    assert ("docs/verify.md", "cli/verify.py") in pages
+    assert [] == sorted((page, file) for page, file in pages if not (ROOT / page).is_file())
+
+
+def test_every_option_that_is_named_exists():
+    """A message that recommends an option of an earlier version sends people into a second error."""
+    named = named_in(texts(), r"(?<![\w-])--[a-z][a-z-]*[a-z]\b")
+
+    assert ("--encoder-path", "preprocess/decode_row.py") in named
+    assert [] == sorted((option, file) for option, file in named if option not in own_options() | OPTIONS_OF_OTHERS)
+
+
+def own_options() -> set[str]:
+    context = click.Context(prep)
+    commands = [prep, *(prep.get_command(context, name) for name in COMMANDS)]
+    return {"--help"} | {
+        option for command in commands if command is not None for param in command.params for option in param.opts
+    }
 
 
 def test_the_format_page_is_the_schema():
