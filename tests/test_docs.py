@@ -21,6 +21,7 @@ OPTIONS_OF_OTHERS = {
     *("--porcelain", "--untracked-files"),  # git
     *("--check", "--disable-pip-version-check"),  # ruff, pip
     *("--compile", "--minutes"),  # the training of the bundled VAE
+    *("--faults", "--seconds", "--seed"),  # make chaos
 }
 
 
