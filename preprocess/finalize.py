@@ -48,12 +48,12 @@ def recover(paths: OutputPaths, plan: Plans, tell: events.EventSink) -> Journal:
     """
     report = salvage_open_shards(paths, plan.fingerprints)
     if report.num_shards or report.num_removed:
-        text = f"kept {report.num_blocks} blocks of {report.num_shards} shards that an earlier run left open"
+        text = f"an earlier run left shards open: {report.num_shards}; blocks kept of them: {report.num_blocks}"
         tell(events.Notice("info", text))
     drop_hidden_blocks(paths, plan.fingerprints, remove=False)
     journal = read_journals(paths, plan.fingerprints)
     for shard in journal.lost:
-        tell(events.Notice("warning", f"{shard.name} is gone or cut; its {shard.rows} rows are encoded again"))
+        tell(events.Notice("warning", f"{shard.name} is gone or cut; its rows are encoded again: {shard.rows}"))
     dropped = {shard.name for shard in journal.dropped}
     for name in (name for name in journal.leftovers if name not in dropped):
         tell(events.Notice("warning", f"{name} is no shard of this run: it is left alone and not taken in"))

@@ -74,7 +74,8 @@ def describe_output(paths: OutputPaths) -> str | None:
     if not files and not paths.plan.exists():
         return None
     gigabytes = sum(path.stat().st_size for path in shards) / 1e9
-    return f"{len(shards)} shards ({gigabytes:.3g} GB), {len(files) - len(shards)} metadata files and .prep in {paths.root}"
+    noun = "shard" if len(shards) == 1 else "shards"
+    return f"{len(shards)} {noun} ({gigabytes:.3g} GB), metadata, plan and journals in {paths.root}"
 
 
 def clear_output(paths: OutputPaths) -> None:
