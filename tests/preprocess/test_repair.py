@@ -394,7 +394,8 @@ def killed_run(config: RunConfig, folder: Path, step: int) -> bool:
     return done.returncode != 0
 
 
-STEPS = tuple(range(1, 40)) if os.environ.get("LATENTPREP_ALL_STEPS") else (5, 9, 14, -1)
+OFTEN = (5, 14, -1)
+STEPS = (*OFTEN, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 8, 11, 18, 24, 30)))
 
 
 @pytest.mark.parametrize("step", STEPS)
