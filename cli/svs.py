@@ -49,6 +49,7 @@ class GpuCount(click.ParamType[int | str]):
 @click.option(
     "--extend", is_flag=True, help="Take up clips that were added to, changed in or taken out of the corpora."
 )
+@click.option("--no-check", is_flag=True, help="Don't read a finished dataset for damage; look at sizes and headers.")
 @click.option("--reuse", metavar="OLD_OUT", help="Take latents from an older dataset where audio and VAE are the same.")
 @click.option("--max-skip-rate", type=click.FloatRange(0, 1), metavar="X", help="Exit with 4 if more is skipped.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the bill, as JSON for programs.")
@@ -63,13 +64,15 @@ def svs(
     overwrite: bool,
     rescan: bool,
     extend: bool,
+    no_check: bool,
     reuse: str | None,
     max_skip_rate: float | None,
     as_json: bool,
 ) -> None:
     """Turn corpora into shards of latents, on every GPU.
 
-    Stopped or killed, the same command goes on where it stopped, with another number of GPUs if you like.
+    Stopped or killed, the same command goes on where it stopped, with another number of GPUs if you like. Given again
+    on a finished dataset it reads all of it, and repairs what is damaged.
     """
     options = (
         *device_overrides(gpus, device, workers),
@@ -81,7 +84,7 @@ def svs(
     if dry_run:
         _dry_run(loaded.config, rescan, extend, as_json)
     else:
-        _run(loaded.config, overwrite, rescan, extend, as_json)
+        _run(loaded.config, overwrite, rescan, extend, not no_check, as_json)
 
 
 def as_overrides(**settings: object) -> tuple[str, ...]:
@@ -115,7 +118,7 @@ def _dry_run(config: RunConfig, rescan: bool, extend: bool, as_json: bool) -> No
         click.echo(f"{resolved_yaml(config)}\n{bill_text(bill)}")
 
 
-def _run(config: RunConfig, overwrite: bool, rescan: bool, extend: bool, as_json: bool) -> None:
+def _run(config: RunConfig, overwrite: bool, rescan: bool, extend: bool, check: bool, as_json: bool) -> None:
     finished: list[RunSummary] = []
     stopped: list[Interrupted] = []
     try:
@@ -129,7 +132,7 @@ def _run(config: RunConfig, overwrite: bool, rescan: bool, extend: bool, as_json
                 draw(event)
 
             command = ("prep", *sys.argv[1:])
-            run(config, on_event, overwrite=overwrite, rescan=rescan, extend=extend, command=command)
+            run(config, on_event, overwrite=overwrite, rescan=rescan, extend=extend, check=check, command=command)
     finally:
         # A run that skipped too many clips is complete, too: its numbers come before its error.
         for summary in finished:
