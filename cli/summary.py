@@ -37,7 +37,7 @@ def _numbers(summary: RunSummary) -> Iterator[str]:
         f"{size(summary.num_bytes)}, in {summary.output_dir}"
     )
     if summary.reused:
-        yield f"reused   {count(summary.reused, 'row')} took the latents of an older dataset and were not encoded"
+        yield f"reused   {count(summary.reused, 'row')} took latents that were made before and were not encoded"
     yield f"digest   {summary.digest} ({count(summary.written, 'row')}, all columns)"
     yield f"content  {summary.content_digest} (without audio_feats: equal on every device)"
 

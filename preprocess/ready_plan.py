@@ -13,6 +13,7 @@ from .changes import changes_text, find_changes, known_clips
 from .config import AudioSettings, RunConfig
 from .corpora.clip import Clip
 from .corpora.registry import read_corpora
+from .encode.compile_choice import kept_form
 from .encode.protocol import DeviceKind, EncoderInfo
 from .encode.registry import tokenizer_folder
 from .plan.extend import extend_plan
@@ -55,7 +56,6 @@ def ready_plans(
     Raises OutputError if the output folder belongs to a run with another identity or with other clips.
     """
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
-    identity = Identity.of(config, info, tokenizer.hash, device)
     if not paths.plan.exists():
         if extend:
             _refuse_without_plan(paths)
@@ -63,7 +63,8 @@ def ready_plans(
         make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event)
         return Plans.open(paths), False
     stored = Plans.open(paths)
-    _refuse_other_identity(paths, stored.identity, identity)
+    form = kept_form(config.encoder, info, stored.identity.form)
+    _refuse_other_identity(paths, stored.identity, Identity.of(config, info, tokenizer.hash, device, form))
     journal = read_journals(paths, stored.fingerprints)
     if extend and not is_complete(stored, journal):
         text = "an earlier run is not finished; it goes on first, then --extend looks for changes the next time"
@@ -94,7 +95,8 @@ def _refuse_without_plan(paths: OutputPaths) -> None:
         raise OutputError(
             f"{paths.root} can't be extended: its {paths.work.name} is gone",
             why="only the plan and the journal in there say which clip lies in which block",
-            fix=f"make a new dataset with --reuse {paths.root} and another output_dir; that encodes only what is new",
+            fix=f"make a new dataset with --reuse {paths.root} and another output_dir, which encodes only what is new;"
+            f" or, with the corpora as they were, give the command without --extend: it makes {paths.work.name} anew",
         )
 
 

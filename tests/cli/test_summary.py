@@ -78,7 +78,7 @@ def test_a_run_that_found_all_done_claims_no_speed():
 
 def test_reused_rows_are_counted():
     """Who asked for reuse wants to see that it worked."""
-    line = "reused   990 rows took the latents of an older dataset and were not encoded"
+    line = "reused   990 rows took latents that were made before and were not encoded"
 
     assert line in summary_text(run_summary(reused=990)).splitlines()
     assert "this run encoded 30.0 min of clips in 12.0 s" in summary_text(run_summary(reused=990))

@@ -13,9 +13,8 @@ from latentprep.preprocess.synth.corpus import write_bulk_corpus
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def golden_config(output_dir: Path, **changes: Any) -> RunConfig:
-    """The run whose rows tests/golden/expected.parquet holds."""
-    corpus = GOLDEN / "corpus"
+def golden_config(output_dir: Path, *, corpus: Path = GOLDEN / "corpus", **changes: Any) -> RunConfig:
+    """The run whose rows tests/golden/expected.parquet holds; ``corpus`` may be a copy of the golden one."""
     settings: dict[str, Any] = {
         "datasets": [
             {

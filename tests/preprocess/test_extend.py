@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,8 +25,8 @@ from latentprep.writers.ledger import read_journals
 from latentprep.writers.verify import find_damage
 
 from .corpus_changes import BulkCorpus
-from .runs import bulk_config
-from .test_run import rows_of
+from .runs import GOLDEN, bulk_config, golden_config
+from .test_run import assert_golden, rows_of
 
 
 @pytest.fixture
@@ -208,6 +209,28 @@ def test_the_old_dataset_opens_until_the_new_one_is_there(finished: RunConfig, m
 
 def _fail(*_: object) -> None:
     raise RuntimeError("in the midst")
+
+
+def test_the_golden_rows_come_out_of_an_extension(tmp_path: Path):
+    """With a real VAE: a clip was missing, another mislabelled, an audio file was another one's."""
+    shutil.copytree(GOLDEN / "corpus", tmp_path / "corpus")
+    config = golden_config(tmp_path / "out", corpus=tmp_path / "corpus")
+    right = tmp_path / "corpus/json_file/annotations.json"
+    items = json.loads(right.read_text())
+    audio = [tmp_path / "corpus/json_file/audio" / item["wav_fn"] for item in items]
+    contents = [path.read_bytes() for path in audio[:2]]
+    relabelled = {**items[2], "word": items[2]["word"][::-1]}
+    right.write_text(json.dumps([*items[:2], relabelled, *items[4:]]))
+    audio[0].write_bytes(contents[1])
+    run(config)
+
+    right.write_text(json.dumps(items))
+    audio[0].write_bytes(contents[0])
+    summary = run(config, extend=True)
+
+    assert (11, 1) == (summary.written, summary.reused)
+    assert_golden(tmp_path / "out")
+    assert_whole(config)
 
 
 @pytest.mark.slow
