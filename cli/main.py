@@ -18,6 +18,7 @@ import click
 from latentprep import __version__
 
 from ..core.errors import ExitCode, PrepError
+from .forgiving import forgive_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Console script."""
+    forgive_output()
     for number in STOP_SIGNALS:
         signal.signal(number, _interrupt)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal: the run goes on, in silence
     try:
         code = run_command(sys.argv[1:])
         for number in STOP_SIGNALS:  # what is left is to exit, with this code
@@ -122,3 +125,7 @@ def main() -> None:
         # The reader of our output left (`prep inspect OUT | head`). Without this, flushing at exit raises once more.
         sys.stdout = sys.stderr = None
         sys.exit(ExitCode.FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,7 @@ from ..preprocess.config_file import load_config, resolved_yaml
 from ..preprocess.events import Event, Finished, Interrupted, RunSummary
 from ..preprocess.run import plan_only, run
 from .bill import bill_text
+from .forgiving import said_or_not
 from .progress import progress
 from .summary import account, summary_text
 
@@ -135,11 +136,12 @@ def _run(config: RunConfig, overwrite: bool, rescan: bool, extend: bool, check: 
             run(config, on_event, overwrite=overwrite, rescan=rescan, extend=extend, check=check, command=command)
     finally:
         # A run that skipped too many clips is complete, too: its numbers come before its error.
-        for summary in finished:
-            click.echo(_json(asdict(summary)) if as_json else summary_text(summary))
-        for event in stopped:
-            numbers = event.planned, event.written, event.skipped, event.remaining
-            click.echo(_json(asdict(event)) if as_json else account(*numbers))
+        with said_or_not():
+            for summary in finished:
+                click.echo(_json(asdict(summary)) if as_json else summary_text(summary))
+            for event in stopped:
+                numbers = event.planned, event.written, event.skipped, event.remaining
+                click.echo(_json(asdict(event)) if as_json else account(*numbers))
 
 
 def _json(value: object) -> str:
