@@ -25,6 +25,9 @@ from pydantic import (
 )
 
 MIB = 1 << 20
+MAX_BYTES = 1 << 40
+"""Beyond this it is a typing error, and no longer fits what it is compared with."""
+MAX_PROCESSES = 65_536
 
 
 class Settings(BaseModel):
@@ -37,7 +40,17 @@ def _refuse_empty(path: Any) -> Any:
     # Path("") is the current folder: an output_dir left blank would fill it.
     if path == "":
         raise ValueError("an empty path")
+    if isinstance(path, str) and ("\0" in path or not path.isprintable() and _has_half_characters(path)):
+        raise ValueError(f"a path that no file can have: {path!r}")
     return path
+
+
+def _has_half_characters(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _expand_home(path: Path) -> Path:
@@ -150,21 +163,21 @@ class ScoreSettings(Settings):
 class LimitSettings(Settings):
     """Sizes of encode batches and chunks. Shape: a resume takes the stored plan's."""
 
-    max_batch_clips: int | None = Field(default=None, ge=1)
+    max_batch_clips: int | None = Field(default=None, ge=1, le=MAX_BYTES)
     """Upper bound on clips per encoder call (upstream: vae_batch_size)."""
-    max_batch_samples: int | None = Field(default=None, ge=1)
+    max_batch_samples: int | None = Field(default=None, ge=1, le=MAX_BYTES)
     """Upper bound on padded samples per encoder call (upstream: vae_max_tokens)."""
-    max_chunk_rows: int = Field(default=1024, ge=1)
+    max_chunk_rows: int = Field(default=1024, ge=1, le=MAX_BYTES)
     """Rows per record batch: beyond about 1,000 opening a dataset gets no cheaper."""
-    max_chunk_bytes: int = Field(default=32 * MIB, ge=1)
+    max_chunk_bytes: int = Field(default=32 * MIB, ge=1, le=MAX_BYTES)
     """Bytes of rows per record batch."""
 
 
 class ShardSettings(Settings):
     """When a shard is closed and the next one begun. Run-time."""
 
-    max_rows: int = Field(default=50_000, ge=1)
-    max_bytes: int = Field(default=1024 * MIB, ge=1)
+    max_rows: int = Field(default=50_000, ge=1, le=MAX_BYTES)
+    max_bytes: int = Field(default=1024 * MIB, ge=1, le=MAX_BYTES)
 
 
 class SupervisionSettings(Settings):
@@ -201,11 +214,11 @@ class RunConfig(Settings):
     """None: all visible GPUs; none visible is an error, never silently the CPU."""
     gpus: Annotated[int, Field(ge=1)] | Literal["all"] | None = None
     """GPUs to use; None = all visible."""
-    workers: int | None = Field(default=None, ge=1)
+    workers: int | None = Field(default=None, ge=1, le=MAX_PROCESSES)
     """Worker processes on a CPU; None = the cores this process may use."""
-    decode_threads: int | None = Field(default=None, ge=1)
+    decode_threads: int | None = Field(default=None, ge=1, le=MAX_PROCESSES)
     """Decode threads of all workers together; None = from the cores."""
-    prefetch_bytes: int = Field(default=512 * MIB, ge=MIB)
+    prefetch_bytes: int = Field(default=512 * MIB, ge=MIB, le=MAX_BYTES)
     """Decoded audio a worker holds ahead of its encoder."""
     max_skip_rate: float | None = Field(default=None, ge=0, le=1)
     """End with exit code 4 if a larger share of the clips was skipped. No limit by default."""

@@ -90,8 +90,8 @@ class Draft:
             return True
         if not isinstance(parent, list):
             text = f"{dotted(above)} is {parent!r}, which has no settings below it"
-        elif not (str(step).isdecimal() and int(step) < len(parent)):
-            text = f"{step!r} is no entry of {dotted(above)}: it has {len(parent)}, counted from 0"
+        elif not (str(step).isdecimal() and len(str(step)) < 10 and int(step) < len(parent)):
+            text = f"{str(step)[:20]!r} is no entry of {dotted(above)}: it has {len(parent)}, counted from 0"
         else:
             return True
         self.problems.append(Problem(origin.place, text))

@@ -89,6 +89,8 @@ def parse_yaml(text: str, where: str) -> YamlText:
 
 def read_yaml(path: Path) -> YamlText:
     """Parse the YAML file ``path``. Raises ConfigError if it can't be read, isn't UTF-8 or isn't YAML."""
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"{path}: not a file", why="a folder, a device or a FIFO holds no configuration")
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:

@@ -6,8 +6,10 @@ all objects takes 32 s and 7 GB.
 """
 
 import mmap
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -17,7 +19,16 @@ from .json_text import UTF8_BOM, Buffer, json_problem
 MAP_FROM_BYTES = 64 << 20
 """Smaller files are read: a mapped file that somebody shortens meanwhile ends the process."""
 
+HALF_CHARACTER = b"\xff" * 6
+"""Stands for a lone surrogate escape such as \\udcff, which Python writes for file names that are no UTF-8."""
+
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+"""An escaped pair; or, as group 1, half of one; or any other escape."""
+
+T = TypeVar("T")
 
 
 def read_array(path: Path) -> Iterator[msgspec.Raw]:
@@ -27,9 +38,8 @@ def read_array(path: Path) -> Iterator[msgspec.Raw]:
     or holds something else than an array.
     """
     data = _load(path)
-    body = memoryview(data)[3:] if data[:3] == UTF8_BOM else data
     try:
-        items = _ARRAY.decode(body)
+        items = _split(data)
     except msgspec.DecodeError as error:
         problem = json_problem(data, error, "an array")
         raise CorpusError(
@@ -40,7 +50,37 @@ def read_array(path: Path) -> Iterator[msgspec.Raw]:
     return iter(items)
 
 
+def decode_json(decoder: msgspec.json.Decoder[T], data: msgspec.Raw | Buffer | memoryview) -> T:
+    """``decoder.decode``, with a ``DecodeError`` also for text that is nested too deeply or holds half a character."""
+    try:
+        return decoder.decode(data)
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
+    except msgspec.DecodeError as error:
+        if HALF_CHARACTER not in bytes(data):
+            raise
+        raise msgspec.DecodeError("it holds half of a character, a lone \\ud8.. or \\udc.. escape") from error
+
+
+def _split(data: Buffer) -> list[msgspec.Raw]:
+    """The array's items. Halves of characters are marked, so that they spoil their own item alone."""
+    body = memoryview(data)[3:] if data[:3] == UTF8_BOM else data
+    try:
+        return decode_json(_ARRAY, body)
+    except msgspec.DecodeError as error:
+        if not any(word in str(error) for word in ("surrogate", "hex escape")):
+            raise
+        return decode_json(_ARRAY, mark_half_characters(bytes(body)))
+
+
+def mark_half_characters(data: bytes) -> bytes:
+    """``data`` with each lone surrogate escape replaced by as many bytes that are no UTF-8."""
+    return _ESCAPE.sub(lambda match: HALF_CHARACTER if match[1] else match[0], data)
+
+
 def _load(path: Path) -> Buffer:
+    if path.exists() and not path.is_file():
+        raise CorpusError(f"{path} is not a file", why="a FIFO or a device may never end", fix="check json_path")
     try:
         with path.open("rb") as file:
             if path.stat().st_size < MAP_FROM_BYTES:

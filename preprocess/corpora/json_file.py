@@ -16,7 +16,7 @@ from ...core.errors import ClipFault, Fault, FaultCode
 from ..config import JsonFileCorpus, ScoreSettings
 from ..score.check import Annotation, check_annotation
 from .clip import RefusedClip
-from .json_array import read_array
+from .json_array import decode_json, read_array
 from .outcome import Outcome, clip_of, fault, path_field, read_fault
 
 
@@ -36,7 +36,7 @@ def read_json_file(corpus: JsonFileCorpus, score: ScoreSettings) -> Iterator[Out
     root = str(corpus.audio_root)
     for index, raw in enumerate(read_array(corpus.json_path)):
         try:
-            item = _DECODER.decode(raw)
+            item = decode_json(_DECODER, raw)
         except msgspec.DecodeError as error:
             yield refused_item(corpus.name, index, str(corpus.json_path), str(error))
             continue

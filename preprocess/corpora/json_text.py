@@ -55,6 +55,8 @@ def json_problem(data: Buffer, error: msgspec.DecodeError, expected: TopLevel) -
         return _wrong_top_level(data, message, expected)
     if match := _BYTE.search(message):
         return _malformed(data, int(match[1]) + _bom(data), message[: match.start()])
+    if "nested too deeply" in message:
+        return _at(data, 0, "the file is nested too deeply", "is this the right file?")
     if "UTF-8" in message:
         return _not_utf8(data)
     return _cut_off(data)

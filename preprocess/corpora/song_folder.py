@@ -21,6 +21,7 @@ from ...core.errors import ClipFault, Fault, FaultCode
 from ..config import FolderCorpus, ScoreSettings
 from ..score.check import Annotation, check_annotation
 from .clip import RefusedClip
+from .json_array import decode_json
 from .json_text import UTF8_BOM, json_problem
 from .outcome import Outcome, clip_of, fault, read_fault
 
@@ -108,7 +109,7 @@ class _Song:
             yield _refused_item(self.corpus, self.folder, self.folder, broken)
             return
         try:
-            lyric = _LYRIC.decode(self.metadata.lyric)
+            lyric = decode_json(_LYRIC, self.metadata.lyric)
         except msgspec.DecodeError as error:
             broken = fault(FaultCode.BAD_ITEM, f"lyric of {METADATA} is not a list of segments: {error}")
             yield from self._unannotated(broken)
@@ -130,14 +131,14 @@ class _Song:
             message = f"{METADATA} of the song folder cannot be read: {error.strerror}"
             raise read_fault(FaultCode.NO_ANNOTATION, message) from error
         try:
-            return _METADATA.decode(data.removeprefix(UTF8_BOM))
+            return decode_json(_METADATA, data.removeprefix(UTF8_BOM))
         except msgspec.DecodeError as error:
             problem = json_problem(data, error, "an object")
             raise BrokenMetadata(f"{path}, line {problem.line}, column {problem.column}: {problem.text}") from error
 
     def _lyric_item(self, index: int, raw: msgspec.Raw) -> Outcome:
         try:
-            segment = _SEGMENT.decode(raw)
+            segment = decode_json(_SEGMENT, raw)
         except msgspec.DecodeError as error:
             return self._refused(f"segment {index}", None, fault(FaultCode.BAD_ITEM, f"segment {index}: {error}"))
         try:

@@ -14,7 +14,7 @@ from ...core.errors import ClipFault, Fault, FaultCode
 from ..config import ScoreSettings, WeakJsonCorpus
 from ..score.check import check_weak
 from .clip import RefusedClip
-from .json_array import read_array
+from .json_array import decode_json, read_array
 from .json_file import refused_item, without_suffix
 from .outcome import Outcome, clip_of, path_field, read_fault
 from .words import split_words
@@ -38,7 +38,7 @@ def read_weak_json_file(corpus: WeakJsonCorpus, score: ScoreSettings) -> Iterato
     """Clips of a ``weak_json_file`` corpus in the array's order. Raises CorpusError if there is no array."""
     for index, raw in enumerate(read_array(corpus.json_path)):
         try:
-            item = _DECODER.decode(raw)
+            item = decode_json(_DECODER, raw)
         except msgspec.DecodeError as error:
             yield refused_item(corpus.name, index, str(corpus.json_path), str(error))
             continue

@@ -144,6 +144,9 @@ def _natural_order(line: str) -> int:
         ("audio: 3", "audio is 3; expected settings (`key: value` lines)"),
         ("device: cuda:0", "device is 'cuda:0'; expected 'cuda' or 'cpu'"),
         ("gpus: some", "gpus is 'some'; expected a whole number or 'all'"),
+        (f"workers: {10**23}", f"workers is {10**23}; expected a number of at most 65536"),
+        (f"limits: {{max_chunk_bytes: {10**23}}}", f"limits.max_chunk_bytes is {10**23}; expected a number of at most"),
+        ('reuse: "a\\0b"', "reuse: a path that no file can have: 'a\\x00b'"),
         ("prefetch_bytes:", "prefetch_bytes is nothing; expected a whole number"),
     ],
 )

@@ -1,5 +1,7 @@
 """YAML with lines."""
 
+from pathlib import Path
+
 import pytest
 
 from latentprep.core.errors import ConfigError
@@ -79,5 +81,11 @@ def test_a_file_in_another_encoding_is_refused(tmp_path):
 
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigError, match="not a file"):
         read_yaml(tmp_path)
+
+
+def test_a_device_in_place_of_the_file_is_refused():
+    """/dev/zero would be read until the memory is full."""
+    with pytest.raises(ConfigError, match="not a file"):
+        read_yaml(Path("/dev/zero"))

@@ -1,14 +1,16 @@
 """Annotation files that are, or are not, a JSON array."""
 
 import json
+import os
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from latentprep.core.errors import CorpusError
 from latentprep.preprocess.corpora import json_array
-from latentprep.preprocess.corpora.json_array import read_array
+from latentprep.preprocess.corpora.json_array import decode_json, read_array
 from latentprep.preprocess.corpora.json_text import line_and_column
 
 
@@ -36,6 +38,34 @@ def test_items_come_as_they_are_written(written, monkeypatch, bom, map_from):
 def test_what_only_one_item_breaks_does_not_cost_the_others(written):
     """Bytes that are no UTF-8 and numbers beyond a double are found when their item is decoded."""
     assert 3 == len(list(read_array(written(b'[{"a": "\xff"}, {"a": 1e999}, {}]'))))
+
+
+@pytest.mark.parametrize("half", [b"\\ud800", b"\\udcff", b"\\ud800\\u0041", b"\\\\\\udc80"])
+def test_half_a_character_costs_its_own_item_alone(written, half):
+    """Python writes a lone surrogate for a file name that is no UTF-8; pairs and escaped backslashes are left alone."""
+    whole = b'"\\ud83d\\ude00", "\\\\ud800"'
+    first, second, broken, last = read_array(written(b"[" + whole + b', {"a": "' + half + b'"}, 1]'))
+    decoder = msgspec.json.Decoder()
+
+    assert ["😀", "\\ud800", 1] == [decode_json(decoder, raw) for raw in (first, second, last)]
+    with pytest.raises(msgspec.DecodeError, match="half of a character"):
+        decode_json(decoder, broken)
+
+
+def test_deep_nesting_is_an_error_with_words(written):
+    """Python's recursion limit would show as a traceback."""
+    deep = b"[" * 5000 + b"]" * 5000
+
+    with pytest.raises(CorpusError, match="nested too deeply"):
+        read_array(written(b"[" + deep + b"]"))
+
+
+def test_a_fifo_in_place_of_the_file_is_refused(tmp_path):
+    """Reading it would wait for ever."""
+    os.mkfifo(tmp_path / "pipe.json")
+
+    with pytest.raises(CorpusError, match="is not a file"):
+        read_array(tmp_path / "pipe.json")
 
 
 @pytest.mark.parametrize(
