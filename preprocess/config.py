@@ -40,7 +40,7 @@ def _refuse_empty(path: Any) -> Any:
     # Path("") is the current folder: an output_dir left blank would fill it.
     if path == "":
         raise ValueError("an empty path")
-    if isinstance(path, str) and ("\0" in path or not path.isprintable() and _has_half_characters(path)):
+    if isinstance(path, str) and ("\0" in path or (not path.isprintable() and _has_half_characters(path))):
         raise ValueError(f"a path that no file can have: {path!r}")
     return path
 
@@ -134,6 +134,9 @@ class EncoderSettings(Settings):
     """Checkpoint folder of ``voxcpm``; tiny and dummy are bundled."""
     precision: Literal["tf32", "float32", "bf16"] = "tf32"
     """On a GPU; a CPU always computes in float32. PyTorch's own default for convolutions on NVIDIA cards is TF32."""
+    compile: Literal["auto", "always", "never"] = "auto"
+    """Whether the VAE is compiled (needs g++ and Python's headers). ``auto``: on a CPU, from ten minutes of work; what a
+    plan decided stays."""
 
     @model_validator(mode="after")
     def _voxcpm_needs_its_checkpoint(self) -> "EncoderSettings":

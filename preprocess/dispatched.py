@@ -16,3 +16,5 @@ class Dispatched:
     wall_seconds: float
     """From the first worker's readiness to the last one's end; 0 if there was nothing to do."""
     stages: tuple[StageSeconds, ...]
+    precision_error: float | None = None
+    """Of latents, relative to strict float32, on probe clips: the worst worker's; None where none was measured."""

@@ -174,7 +174,7 @@ def _provenance(
         command=tuple(command),
         config=config.model_dump(mode="json"),
         fingerprint=plan.fingerprint,
-        encoder=_encoder_facts(plan, config, info, devices),
+        encoder=_encoder_facts(plan, config, info, devices, work),
         plans=tuple(
             PlanFacts(fingerprint=part.fingerprint, chunks=part.num_chunks, clips=part.num_clips) for part in plan.parts
         ),
@@ -215,11 +215,18 @@ def _with_story_kept(paths: OutputPaths, provenance: Provenance) -> Provenance:
     if made.digest != provenance.digest:
         return provenance
     return msgspec.structs.replace(
-        provenance, command=made.command, environment=made.environment, devices=made.devices, timings=made.timings
+        provenance,
+        command=made.command,
+        environment=made.environment,
+        encoder=made.encoder,
+        devices=made.devices,
+        timings=made.timings,
     )
 
 
-def _encoder_facts(plan: Plans, config: RunConfig, info: EncoderInfo, devices: Devices) -> EncoderFacts:
+def _encoder_facts(
+    plan: Plans, config: RunConfig, info: EncoderInfo, devices: Devices, work: Dispatched
+) -> EncoderFacts:
     return EncoderFacts(
         name=info.name,
         checkpoint=info.checkpoint,
@@ -230,6 +237,7 @@ def _encoder_facts(plan: Plans, config: RunConfig, info: EncoderInfo, devices: D
         patch_size=info.spec.patch_size,
         latent_dim=info.spec.latent_dim,
         precision=effective_precision(config, devices.kind),
+        precision_error=work.precision_error,
     )
 
 

@@ -15,6 +15,7 @@ from ..writers.atomic import disk_errors
 from ..writers.ledger import Journal
 from ..writers.provenance import read_provenance
 from ..writers.verify_state import read_state
+from .config import RunConfig
 from .events import EventSink, Notice
 from .latent_settings import latent_differences
 from .plan.identity import Scalar
@@ -40,6 +41,18 @@ def check_reuse(source: Path, output_dir: Path, wanted: Mapping[str, Scalar]) ->
             why="latents of two kinds in one dataset can't be told apart later",
             fix="restore the settings, or leave --reuse out: then everything is encoded",
         )
+
+
+def with_form_of_source(config: RunConfig) -> RunConfig:
+    """With ``compile: auto`` the encoder runs as it did for the dataset whose latents are reused.
+
+    Raises OutputError if that dataset isn't finished.
+    """
+    if config.reuse is None or config.encoder.compile != "auto":
+        return config
+    compiled = _settings_of(OutputPaths(config.reuse)).get("encoder.compiled") == "compiled"
+    encoder = config.encoder.model_copy(update={"compile": "always" if compiled else "never"})
+    return config.model_copy(update={"encoder": encoder})
 
 
 def _settings_of(paths: OutputPaths) -> Mapping[str, Scalar]:

@@ -25,6 +25,7 @@ from .dispatch.devices import Devices, choose_devices
 from .dispatch.fleet import Fleet
 from .dispatch.orders import FleetOrders
 from .dispatched import Dispatched
+from .encode.compile_choice import kept_form
 from .encode.protocol import EncoderInfo
 from .encode.registry import describe
 from .event_log import EventLog
@@ -38,7 +39,7 @@ from .plan.identity import Identity
 from .plan.plans import Plans
 from .ready_plan import check_sample_rate, ready_plans
 from .repair import repair
-from .reuse_source import check_reuse, own_blocks, reuse_index
+from .reuse_source import check_reuse, own_blocks, reuse_index, with_form_of_source
 
 
 def ignore(event: events.Event) -> None:
@@ -71,7 +72,9 @@ def run(
     paths = OutputPaths(config.output_dir)
     check_output(paths)
     if config.reuse is not None:
-        check_reuse(config.reuse, paths.root, latent_settings(Identity.of(config, info, "", devices.kind), info))
+        config = with_form_of_source(config)
+        form = kept_form(config.encoder, info, "eager")
+        check_reuse(config.reuse, paths.root, latent_settings(Identity.of(config, info, "", devices.kind, form), info))
     with output_folder(paths), part_lock(paths), EventLog(paths.events, on_event) as tell:
         if overwrite and (old := describe_output(paths)) is not None:
             tell(events.Notice("warning", f"--overwrite deletes {old}"))
@@ -162,7 +165,13 @@ def _dispatch(
         with Fleet(orders, tell, lambda chunk, row: _clip_name(plan, chunk, row)) as fleet:
             fleet.run(todo, lambda chunk: samples_to_seconds(int(plan.chunk_samples[chunk]), plan.spec.sample_rate))
             wall = time.monotonic() - (fleet.ready_at or time.monotonic())
-            return Dispatched(started=started, todo=todo, wall_seconds=wall, stages=fleet.stage_seconds())
+            return Dispatched(
+                started=started,
+                todo=todo,
+                wall_seconds=wall,
+                stages=fleet.stage_seconds(),
+                precision_error=fleet.precision_error,
+            )
 
 
 def decode_threads(config: RunConfig, ranks: int, devices: Devices) -> int:

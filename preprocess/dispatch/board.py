@@ -69,6 +69,10 @@ class Board:
         """Loading is over."""
         self._counters["loading"][0] = 0
 
+    def load_again(self) -> None:
+        """The encoder is loaded late, and perhaps compiled: standing still means nothing until ``ready``."""
+        self._counters["loading"][0] = 1
+
     def begin(self, slot: int, chunk_id: int, row: int) -> None:
         """A decode thread is about to open a clip's audio."""
         self._slots[slot] = (chunk_id, row, time.monotonic())

@@ -22,7 +22,7 @@ from ...writers.journal import committed_chunks
 from .. import events
 from . import decide as rules
 from .handle import WorkerHandle
-from .messages import Closed, Committed, Failed, Finished, FromWorker, HandedBack, Ready, Remark, Taken
+from .messages import Closed, Committed, Failed, Finished, FromWorker, HandedBack, Measured, Ready, Remark, Taken
 from .orders import FleetOrders, worker_orders
 from .stop import StopRequests
 from .watchdog import Verdict, Watchdog
@@ -30,6 +30,8 @@ from .watchdog import Verdict, Watchdog
 TICK_S = 1.0
 """How often the boards are looked at when nothing else happens."""
 STAGES_EVERY_S = 5.0
+FLOAT16_ROUNDING = 5e-4
+"""Largest relative error of the cast that follows: what a precision's own error is to be seen against."""
 STACKS_S = 0.2
 """Between asking a stuck worker for its stacks and killing it: the dump is written by a signal handler there."""
 
@@ -57,6 +59,8 @@ class Fleet:
         self._chunk_seconds: Callable[[int], float] = lambda chunk_id: 0.0
         self.ready_at: float | None = None
         """Monotonic time of the first worker's readiness."""
+        self.precision_error: float | None = None
+        """The largest that a worker measured; None if none did."""
 
     def __enter__(self) -> "Fleet":
         return self
@@ -137,6 +141,8 @@ class Fleet:
                 self.ready_at = self.ready_at or time.monotonic()
                 self._on_event(events.WorkerReady(rank, device, seconds))
                 self._decide(rules.RankReady(rank))
+            case Measured(error):
+                self._measured(rank, error)
             case Taken(chunk_id):
                 self._decide(rules.TaskTaken(rank, chunk_id))
             case Committed(chunk_id, num_rows, num_skipped):
@@ -153,6 +159,12 @@ class Fleet:
                 if not topic or topic not in self._told:
                     self._on_event(events.Notice("warning", f"rank {rank}: {text}"))
                 self._told.add(topic)
+
+    def _measured(self, rank: int, error: float) -> None:
+        precision = self._orders.config.encoder.precision
+        text = f"rank {rank}: {precision} latents differ from strict float32 by {error:.1e} relative"
+        self._on_event(events.Notice("info", f"{text} (rounding to float16: {FLOAT16_ROUNDING:.0e})"))
+        self.precision_error = max(self.precision_error or 0.0, error)
 
     def _committed(self, rank: int, chunk_id: int, num_rows: int, num_skipped: int) -> None:
         if chunk_id not in self._state.ranks[rank].chunks:

@@ -15,7 +15,7 @@ from ..audio.header import AudioHeader
 from ..config import AudioSettings
 from ..encode.cpu_tuning import tune_cpu
 from ..encode.fitting import FittingEncoder
-from ..encode.protocol import LatentEncoder
+from ..encode.protocol import LatentEncoder, MeasuredEncoder
 from ..encode.registry import build, tokenizer_folder
 from ..plan.clip_table import UNKNOWN_FRAMES
 from ..plan.plans import Plans
@@ -23,7 +23,7 @@ from ..score.tokenizer import SvsTokenizer
 from .board import Board
 from .budget import ByteBudget
 from .encode_stage import EncodeStage
-from .messages import Closed, FromWorker, Remark, clipped
+from .messages import Closed, FromWorker, Measured, Remark, clipped
 from .orders import WorkerOrders
 from .prefetch import Decode, Prefetcher
 from .reuse import LazyEncoder, Reuse
@@ -45,17 +45,27 @@ def load_stages(
     """Load everything; nothing is started but the write thread. Raises PrepError for what the user can mend."""
     tune_cpu()
     config = orders.config
+    plans = Plans.open(paths)
     reuse = None
     if orders.reuse_index is not None:
         reuse = Reuse(Path(orders.reuse_index), orders.info.spec, config.audio.max_duration)
 
     def load_encoder() -> FittingEncoder:
         device = "cpu" if orders.device_kind == "cpu" else "cuda:0"
-        return _fitting(build(config.encoder, orders.info, device), send)
+        compiled = plans.identity.form == "compiled"
+        made = build(config.encoder, orders.info, device, compiled=compiled)
+        if orders.device_kind == "cuda" and isinstance(made, MeasuredEncoder):
+            send(Measured(made.measure_precision_error()))
+        return _fitting(made, send)
 
-    encoder = load_encoder() if reuse is None else LazyEncoder(load_encoder)
+    def load_late() -> FittingEncoder:
+        board.load_again()
+        made = load_encoder()
+        board.ready()
+        return made
+
+    encoder = load_encoder() if reuse is None else LazyEncoder(load_late)
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
-    plans = Plans.open(paths)
     prefetcher = Prefetcher(
         plan=plans,
         decode=_decoder(config.audio, orders.info.spec, reuse),

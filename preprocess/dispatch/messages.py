@@ -39,6 +39,13 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     load_seconds: float
 
 
+class Measured(msgspec.Struct, frozen=True, tag=True):
+    """What the precision of this device costs."""
+
+    precision_error: float
+    """Largest relative difference from strict float32."""
+
+
 class Taken(msgspec.Struct, frozen=True, tag=True):
     """The worker has begun to read this chunk's audio; its inbox has room for one more task."""
 
@@ -86,7 +93,7 @@ class Remark(msgspec.Struct, frozen=True, tag=True):
     """Of the remarks of one topic, the run tells the first alone, whichever worker makes it."""
 
 
-FromWorker = Ready | Taken | Committed | HandedBack | Closed | Failed | Finished | Remark
+FromWorker = Ready | Measured | Taken | Committed | HandedBack | Closed | Failed | Finished | Remark
 
 _decoder = msgspec.msgpack.Decoder(FromWorker)
 

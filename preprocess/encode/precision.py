@@ -8,6 +8,8 @@ Autotuning is off: it may pick another kernel in the next run, which gives other
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .protocol import Precision
@@ -26,6 +28,19 @@ def set_cuda_precision(precision: Precision) -> None:
     cudnn.rnn.fp32_precision = mode  # unused, but mixed settings make cuDNN's overall one unreadable
     torch.backends.cuda.matmul.fp32_precision = mode
     torch.backends.cudnn.benchmark = False
+
+
+@contextmanager
+def strict_float32(device_type: str, precision: Precision) -> Iterator[None]:
+    """Compute in strict float32 within the context, and in ``precision`` again behind it; a CPU always does."""
+    if device_type != "cuda":
+        yield
+        return
+    set_cuda_precision("float32")
+    try:
+        yield
+    finally:
+        set_cuda_precision(precision)
 
 
 def storage_dtype(precision: Precision) -> torch.dtype:

@@ -67,6 +67,15 @@ class LatentEncoder(Protocol):
 
 
 @runtime_checkable
+class MeasuredEncoder(LatentEncoder, Protocol):
+    """An encoder that knows what its precision costs."""
+
+    def measure_precision_error(self) -> float:
+        """Largest difference of its latents from strict float32 on probe clips, over their largest value."""
+        ...
+
+
+@runtime_checkable
 class WindowedEncoder(LatentEncoder, Protocol):
     """An encoder that can take a clip in windows of any length: what is left when not even one clip fits into memory."""
 

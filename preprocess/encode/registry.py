@@ -25,7 +25,7 @@ STATED_RATES: dict[str, dict[DeviceKind, float]] = {
 @dataclass(frozen=True, slots=True)
 class _Entry:
     describe: Callable[[EncoderSettings, DeviceKind], EncoderInfo]
-    build: Callable[[EncoderSettings, EncoderInfo, str], LatentEncoder]
+    build: Callable[[EncoderSettings, EncoderInfo, str, bool], LatentEncoder]
 
 
 def describe(settings: EncoderSettings, device_kind: DeviceKind) -> EncoderInfo:
@@ -37,13 +37,14 @@ def describe(settings: EncoderSettings, device_kind: DeviceKind) -> EncoderInfo:
     return ENCODERS[settings.name].describe(settings, device_kind)
 
 
-def build(settings: EncoderSettings, info: EncoderInfo, device: str) -> LatentEncoder:
-    """The encoder on ``device`` ("cpu", "cuda", "cuda:0").
+def build(settings: EncoderSettings, info: EncoderInfo, device: str, *, compiled: bool = False) -> LatentEncoder:
+    """The encoder on ``device`` ("cpu", "cuda", "cuda:0"), ``compiled`` if the plan says so.
 
     Raises:
         CheckpointError: as ``describe``; also if the weights are not those that ``info`` was made of.
+        WorkerError: it can't be compiled on this machine.
     """
-    return ENCODERS[settings.name].build(settings, info, device)
+    return ENCODERS[settings.name].build(settings, info, device, compiled)
 
 
 def tokenizer_folder(settings: EncoderSettings) -> Path:
@@ -65,14 +66,16 @@ def _describe_vae(settings: EncoderSettings, device_kind: DeviceKind) -> Encoder
     return describe_audio_vae(settings.name, _vae_folder(settings), device_kind, rate)
 
 
-def _build_vae(settings: EncoderSettings, info: EncoderInfo, device: str) -> LatentEncoder:
+def _build_vae(settings: EncoderSettings, info: EncoderInfo, device: str, compiled: bool) -> LatentEncoder:
     from .voxcpm import build_audio_vae
 
-    return build_audio_vae(info, _vae_folder(settings), device, settings.precision)
+    return build_audio_vae(info, _vae_folder(settings), device, settings.precision, compiled=compiled)
 
 
 ENCODERS: dict[str, _Entry] = {
     "voxcpm": _Entry(_describe_vae, _build_vae),
     "tiny": _Entry(_describe_vae, _build_vae),
-    "dummy": _Entry(lambda settings, device_kind: describe_dummy(), lambda settings, info, device: DummyEncoder(info)),
+    "dummy": _Entry(
+        lambda settings, kind: describe_dummy(), lambda settings, info, device, compiled: DummyEncoder(info)
+    ),
 }

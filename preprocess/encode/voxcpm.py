@@ -6,8 +6,8 @@ a call is split into groups of at most 15 and a single clip is repeated to make 
 length of a short clip: 0.5 s beside 3 s differs by 8e-7 relative, 0.3 % of the float16 cells, at VoxCPM2's size. So a
 plan fixes its batches. A clip beyond ``max_whole_samples`` goes through in pairs of windows.
 
-``Forward`` is the seam for faster forms of the same network (compiled, channels-last): anything that maps [B, 1, S] to
-[B, D, F].
+``Forward`` is the seam for the forms of one network: channels-last on a CPU, compiled where the plan says so; anything that
+maps [B, 1, S] to [B, D, F].
 
 Shapes: B clips, S padded samples, F latent frames, D latent dim.
 """
@@ -18,15 +18,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...core.errors import CheckpointError
 from ...core.units import ceil_div, num_latent_frames, num_patches, padded_samples
+from .audiovae.channels_last import ChannelsLastEncoder
 from .audiovae.checkpoint import Checkpoint, hash_checkpoint, open_checkpoint
 from .audiovae.receptive_field import decoder_context_frames
 from .audiovae.weights import load_decoder, load_encoder
 from .checkpoint_info import context_patches
-from .precision import set_cuda_precision, storage_dtype
+from .compiled import WARM_UP_CLIPS, WARM_UP_PATCHES, compile_encoder, first_call
+from .precision import set_cuda_precision, storage_dtype, strict_float32
+from .probe_clips import probe_clips
 from .protocol import EncoderInfo, Latents, Precision
 from .windows import WINDOWS_PER_CALL, Window, cut_windows
 
@@ -42,13 +45,27 @@ _DECODE_FRAMES = 500
 class AudioVaeEncoder:
     """A VAE on one device."""
 
-    def __init__(self, info: EncoderInfo, checkpoint: Checkpoint, device: str, precision: Precision) -> None:
+    def __init__(
+        self, info: EncoderInfo, checkpoint: Checkpoint, device: str, precision: Precision, *, compiled: bool = False
+    ) -> None:
+        """``compiled`` compiles at once, which may take a minute. Raises WorkerError if that fails."""
         self.info = info
         self._checkpoint = checkpoint
         self._device = torch.device(device)
+        self._precision = precision
         self._dtype = storage_dtype(precision)
-        self._forward: Forward = load_encoder(checkpoint).to(self._device, self._dtype)
         self._decoder: Forward | None = None
+        # a single clip is computed twice: for a batch of 1 a CPU has other kernels and the compiler another graph
+        self._never_one = compiled or self._device.type == "cpu"
+        network = self._network()
+        self._forward: Forward = compile_encoder(network) if compiled else network
+        if compiled:
+            silence = np.zeros(WARM_UP_PATCHES * info.spec.patch_samples, np.float32)
+            first_call(lambda: self._encode_group([silence] * WARM_UP_CLIPS))
+
+    def _network(self) -> nn.Module:
+        encoder = load_encoder(self._checkpoint).to(self._device, self._dtype)
+        return ChannelsLastEncoder(encoder) if self._device.type == "cpu" else encoder
 
     def encode(self, waveforms: Sequence[Waveform]) -> list[Latents]:
         """See ``LatentEncoder.encode``."""
@@ -74,6 +91,15 @@ class AudioVaeEncoder:
             mu_BFD = self._encode_group(group).cpu().numpy()
             frames += [mu_FD[: self._num_frames(wav)] for mu_FD, wav in zip(mu_BFD, group, strict=False)]
         return frames
+
+    def measure_precision_error(self) -> float:
+        """See ``MeasuredEncoder.measure_precision_error``: against the eager network in strict float32 on this device."""
+        probes = probe_clips(self.info.spec)
+        mine = np.concatenate(self.encode_float32(probes))
+        with strict_float32(self._device.type, self._precision):
+            strict = AudioVaeEncoder(self.info, self._checkpoint, str(self._device), "float32")
+            exact = np.concatenate(strict.encode_float32(probes))
+        return float(np.abs(mine - exact).max() / np.abs(exact).max())
 
     def decode(self, frames_FD: npt.NDArray[np.float16]) -> tuple[Waveform, int]:
         """See ``LatentEncoder.decode``. Long clips are decoded in pieces with left context."""
@@ -103,7 +129,7 @@ class AudioVaeEncoder:
         if longest > self.info.max_whole_samples:
             assert len(waveforms) == 1, "a clip that needs windows must come alone"
             return self._encode_windows(waveforms[0], self.info.max_whole_samples)
-        repeat = len(waveforms) == 1 and self._device.type == "cpu"
+        repeat = len(waveforms) == 1 and self._never_one
         return self._mean(self._stage([*waveforms, *waveforms] if repeat else waveforms, longest))
 
     @torch.inference_mode()
@@ -160,11 +186,14 @@ class AudioVaeEncoder:
         return decoder(z_BDF.to(self._device, self._dtype))[0, 0].float().cpu().numpy()
 
 
-def build_audio_vae(info: EncoderInfo, folder: Path, device: str, precision: Precision) -> AudioVaeEncoder:
+def build_audio_vae(
+    info: EncoderInfo, folder: Path, device: str, precision: Precision, *, compiled: bool = False
+) -> AudioVaeEncoder:
     """Load the VAE of ``folder`` onto ``device``; on a CPU it computes in float32 whatever ``precision`` says.
 
     Raises:
         CheckpointError: the checkpoint is not, or no longer, the one that ``info`` describes.
+        WorkerError: ``compiled`` was asked for and the compiler failed.
     """
     checkpoint = open_checkpoint(folder)
     if (found := hash_checkpoint(checkpoint)) != info.weights_hash:
@@ -175,4 +204,5 @@ def build_audio_vae(info: EncoderInfo, folder: Path, device: str, precision: Pre
         )
     if device.startswith("cuda"):
         set_cuda_precision(precision)
-    return AudioVaeEncoder(info, checkpoint, device, precision if device.startswith("cuda") else "float32")
+    effective = precision if device.startswith("cuda") else "float32"
+    return AudioVaeEncoder(info, checkpoint, device, effective, compiled=compiled)

@@ -15,12 +15,11 @@ import xxhash
 
 from ...core.schema import FORMAT_VERSION
 from ..config import RunConfig
+from ..encode.compile_choice import Form
 from ..encode.protocol import DeviceKind, EncoderInfo
 
 Scalar = str | int | float | bool | None
 
-COMPILED = "eager"
-"""How the encoder runs; a compiled one makes other bits."""
 _ABSENT = "(not set)"
 
 
@@ -31,14 +30,16 @@ class Identity:
     values: Mapping[str, Scalar]
 
     @classmethod
-    def of(cls, config: RunConfig, info: EncoderInfo, tokenizer_hash: str, device: DeviceKind) -> "Identity":
-        """The identity of a run."""
+    def of(
+        cls, config: RunConfig, info: EncoderInfo, tokenizer_hash: str, device: DeviceKind, form: Form = "eager"
+    ) -> "Identity":
+        """The identity of a run whose encoder runs in ``form``: a compiled one makes other bits."""
         settings = config.model_dump(mode="json", include={"datasets", "audio", "score", "max_samples"})
         encoder = {
             "name": info.name,
             "weights": info.weights_hash,
             "precision": effective_precision(config, device),
-            "compiled": COMPILED,
+            "compiled": form,
             "sample_rate": info.spec.sample_rate,
             "hop_length": info.spec.hop_length,
             "patch_size": info.spec.patch_size,
@@ -55,6 +56,11 @@ class Identity:
     def from_json(cls, text: str) -> "Identity":
         """The inverse of ``to_json``."""
         return cls(json.loads(text))
+
+    @property
+    def form(self) -> Form:
+        """How the encoder runs."""
+        return "compiled" if self.values.get("encoder.compiled") == "compiled" else "eager"
 
     @cached_property
     def seed(self) -> int:

@@ -16,8 +16,10 @@ import numpy as np
 import yaml
 
 from ...core.errors import ClipFault, CorpusError
+from ...core.units import samples_to_seconds
 from ..config import RunConfig
 from ..corpora.clip import Clip, RefusedClip
+from ..encode.compile_choice import choose_form
 from ..encode.protocol import DeviceKind, EncoderInfo
 from ..events import EventSink, Scanning
 from ..score.prompt import prompt_length
@@ -59,10 +61,12 @@ def make_plan(
     raises.
     """
     device = device_kind(config)
-    identity = Identity.of(config, info, tokenizer.hash, device)
     limits = CutLimits.of(config.limits, info, device)
     signature = corpora_signature(config)  # before reading: a corpus that changes meanwhile is read again next time
     with read_clips(info, tokenizer, clips, probe=probe, work_dir=work_dir, on_event=on_event) as table:
+        seconds = samples_to_seconds(int(table.num_samples.sum()), info.spec.sample_rate)
+        form = choose_form(config.encoder, info, device, seconds)
+        identity = Identity.of(config, info, tokenizer.hash, device, form)
         sizes = cut_input(table, info)
         pieces = cut(sizes, limits, seed=identity.seed)
         head = PlanHead(

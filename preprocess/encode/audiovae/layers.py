@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .shapes import DILATIONS, ENTRY_KERNEL
 
-_EPSILON = 1e-9
+SNAKE_EPSILON = 1e-9
 """Keeps the division finite for alpha = 0; the value the checkpoints were trained with."""
 
 
@@ -28,7 +28,7 @@ class Snake(nn.Module):
 
     def forward(self, x_BCT: Tensor, padding: int = 0) -> Tensor:
         """Activate [B, C, T] and put ``padding`` zeros on the left: [B, C, padding + T]. The input is not changed."""
-        inverse = (self.alpha + _EPSILON).reciprocal()
+        inverse = (self.alpha + SNAKE_EPSILON).reciprocal()
         if torch.is_grad_enabled():
             return F.pad(x_BCT + (self.alpha * x_BCT).sin().square() * inverse, (padding, 0))
         size = (*x_BCT.shape[:-1], padding + x_BCT.shape[-1])
