@@ -17,6 +17,7 @@ from .processes import kill_all, marked, send, state, trackers_of, wait_gone, wo
 from .slow_disk import CLIP_MS, HOOK, TALLY_FOLDER
 
 ROOT = Path(__file__).parents[2]
+PREP = Path(sys.executable).with_name("prep")
 RUN_S = 240.0
 """Deadline of a run; one without faults takes some 15 s."""
 ORPHANS_S = 10.0
@@ -59,10 +60,9 @@ class Command:
         self.output_dir = output_dir
         self.log = place.logs / f"{name}.err"
         self._out = place.logs / f"{name}.out"
-        prep = Path(sys.executable).with_name("prep")
         options = ["--config", corpus.config_path, "--out", output_dir, "--device", "cpu", "--workers", str(workers)]
         self._process = subprocess.Popen(
-            [prep, "svs", *options, "--json"],
+            [PREP, "svs", *options, "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -148,6 +148,12 @@ class Command:
                 if path.is_file() and (text := path.read_text(errors="replace")):
                     log.write(f"{path.name}:\n{text}\n")
         kill_all(self.everyone())
+
+
+def verify(output_dir: Path) -> str:
+    """What ``prep verify`` has to say against a finished folder; nothing if it finds no damage."""
+    done = subprocess.run([PREP, "verify", output_dir], capture_output=True, text=True, timeout=RUN_S, check=False)
+    return "" if done.returncode == 0 else f"exit code {done.returncode}: {done.stdout}{done.stderr}"
 
 
 def _copy(source: IO[bytes] | None, target: Path) -> threading.Thread:

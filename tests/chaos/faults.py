@@ -48,12 +48,12 @@ class Fault(StrEnum):
 
 
 SURVIVED = {
-    Fault.WORKER_KILL: 7.0,
+    Fault.WORKER_KILL: 6.0,
     Fault.WORKER_STOP_CONT: 2.0,
     Fault.WORKER_STOP_KILL: 2.0,
-    Fault.WORKER_STOP: 0.4,
+    Fault.WORKER_STOP: 1.0,
     Fault.TRACKER_KILL: 0.5,
-    Fault.PARENT_STOP_CONT: 1.0,
+    Fault.PARENT_STOP_CONT: 0.7,
     Fault.LIVE_PART_DELETED: 0.4,
     Fault.LIVE_PART_GARBAGE: 0.4,
     Fault.LIVE_JOURNAL_GARBAGE: 0.4,
@@ -63,19 +63,19 @@ ENDING = {
     Fault.PARENT_KILL: 4.0,
     Fault.PARENT_STOP_KILL: 1.0,
     Fault.TERM: 2.0,
-    Fault.TERM_GROUP: 1.0,
+    Fault.TERM_GROUP: 1.5,
     Fault.TERM_TWICE: 0.5,
     Fault.DISK_FULL: 2.5,
 }
 """Faults that a run ends by."""
 DAMAGE = {
     Fault.PART_DELETED: 2.0,
-    Fault.PART_CUT: 1.0,
+    Fault.PART_CUT: 2.0,
     Fault.PART_GARBAGE: 2.0,
     Fault.JOURNAL_CUT: 2.0,
     Fault.JOURNAL_GARBAGE: 2.0,
-    Fault.SHARD_DELETED: 0.5,
-    Fault.SHARD_CUT: 0.5,
+    Fault.SHARD_DELETED: 0.7,
+    Fault.SHARD_CUT: 0.7,
 }
 """Damage to files between two runs."""
 LIVE_DAMAGE = frozenset({Fault.LIVE_PART_DELETED, Fault.LIVE_PART_GARBAGE, Fault.LIVE_JOURNAL_GARBAGE})

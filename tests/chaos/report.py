@@ -107,9 +107,10 @@ class Report:
 
     def _twice(self) -> list[str]:
         chunks = self.total("chunks")
+        again, workers = self.total("decoded_again"), self.total("incarnations")
         return [
             f"committed again  {self.total('committed_again')} chunks of {chunks};"
             f" faults destroyed {self.total('destroyed')} committed blocks",
-            f"decoded again    {self.total('decoded_again')} clips of {self.total('rows')}"
-            f" (at most {self.total('may_be_decoded_again')} were in flight or destroyed)",
+            f"decoded again    {again} clips of {self.total('rows')}: {again / CHUNK_ROWS / max(1, workers):.1f} chunks"
+            f" for each of {workers} workers (a worker holds at most {MAX_IN_FLIGHT})",
         ]

@@ -9,7 +9,7 @@ from typing import TypeVar
 from latentprep.core.paths import OutputPaths
 
 from .books import Books, tallied
-from .command import Command, Ended, Place
+from .command import Command, Ended, Place, verify
 from .corpus import Corpus
 from .disk import Disk
 from .faults import DAMAGE, ENDING, LIVE_DAMAGE, SURVIVED, Fault, Injector, damage
@@ -88,7 +88,7 @@ class Round:
 
     def _script(self) -> list[tuple[Moment, Fault]]:
         """Faults of one run in order, each with its moment."""
-        faults = [self._draw(SURVIVED) for _ in range(self.rng.randint(0, MAX_SURVIVED))]
+        faults = [self._draw(SURVIVED) for _ in range(self.rng.randint(1, MAX_SURVIVED))]
         if self.rng.random() >= QUIET:
             faults.append(self._draw(ENDING))
         moments = [self._draw(MOMENTS) for _ in faults]
@@ -123,6 +123,8 @@ class Round:
             self.result.objections.append(f"digest of the rows {rows.digest}, undisturbed {self.undisturbed.digest}")
         if rows.lost or rows.twice:
             self.result.objections.append(f"lost {rows.lost[:5]}, twice {rows.twice[:5]}")
+        if found := verify(paths.root):
+            self.result.objections.append(f"prep verify: {found}")
         if left := [path.name for path in paths.open_dir.glob("*")]:
             self.result.objections.append(f"left in .prep/open: {left}")
 

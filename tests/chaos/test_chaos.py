@@ -40,7 +40,7 @@ def ended(exit_code: int, *, hung: bool = False, orphans: int = 0) -> Ended:
         (ended(1), [Fault.DISK_FULL], "Traceback"),
         (ended(75), [Fault.WORKER_KILL], ""),
         (ended(0), [Fault.PARENT_KILL], ""),
-        (ended(-signal.SIGTERM), [Fault.TERM], "SIGTERM received: stopping; waiting up to 15 s"),
+        (ended(-signal.SIGTERM), [Fault.TERM], "prep: read chaos: 2000 clips"),
         (ended(0, hung=True), [], ""),
         (ended(-signal.SIGKILL, orphans=1), [Fault.PARENT_KILL], ""),
     ],
@@ -54,7 +54,8 @@ def test_an_end_that_no_fault_explains_is_objected_to(run: Ended, faults: list[F
     ("code", "faults", "log"),
     [
         (0, [Fault.WORKER_KILL, Fault.TERM], ""),
-        (75, [Fault.TERM], ""),
+        (75, [Fault.TERM], "prep: SIGTERM received"),
+        (-signal.SIGTERM, [Fault.TERM], ""),
         (75, [Fault.DISK_FULL], ""),
         (-signal.SIGKILL, [Fault.PARENT_STOP_KILL], ""),
         (1, [Fault.WORKER_KILL, Fault.WORKER_STOP_KILL], "prep: no worker could start; rank 0: ..."),

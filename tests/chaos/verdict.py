@@ -32,7 +32,7 @@ def _allowed(faults: Counter[Fault], log: str) -> set[int]:
         return {-signal.SIGKILL}
     allowed = {int(ExitCode.OK)}
     if faults.keys() & SIGNALS:
-        allowed |= {ExitCode.STOPPED, *_outside_dispatch(faults, log)}
+        allowed |= {ExitCode.STOPPED, *_before_the_first_line(log)}
     if faults[Fault.DISK_FULL]:
         allowed.add(ExitCode.STOPPED)
     worker_kills = faults[Fault.WORKER_KILL] + faults[Fault.WORKER_STOP_KILL] + faults[Fault.WORKER_STOP]
@@ -43,7 +43,6 @@ def _allowed(faults: Counter[Fault], log: str) -> set[int]:
     return allowed
 
 
-def _outside_dispatch(faults: Counter[Fault], log: str) -> set[int]:
-    """Before the workers are started, and after their end, SIGTERM ends Python as it ends any program."""
-    came_late = faults[Fault.TERM_TWICE] > 0 and "stopped with" in log
-    return {-signal.SIGTERM} if came_late or "stopping; waiting" not in log else set()
+def _before_the_first_line(log: str) -> set[int]:
+    """While Python itself starts, SIGTERM ends it as it ends any program."""
+    return set() if log.strip() else {-signal.SIGTERM}
