@@ -395,7 +395,7 @@ def killed_run(config: RunConfig, folder: Path, step: int) -> bool:
 
 
 OFTEN = (5, 14, -1)
-STEPS = (*OFTEN, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 8, 11, 18, 24, 30)))
+STEPS = (*OFTEN, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 8, 11, 16, 18, 24, 30)))
 
 
 @pytest.mark.parametrize("step", STEPS)
