@@ -15,6 +15,7 @@ from ..core.paths import OutputPaths
 from ..core.units import samples_to_seconds
 from ..writers.card import CardFacts, write_card
 from ..writers.hf_dataset import write_hf_metadata
+from ..writers.journal import put_aside, read_journal
 from ..writers.ledger import Journal, read_journals
 from ..writers.provenance import (
     Counts,
@@ -96,6 +97,7 @@ def finalize(
         )
     if supersede(paths, plan, journal):
         journal = recover(paths, plan, tell)
+    _put_damaged_journals_aside(paths, tell)
     skipped = write_skipped(paths, _skipped_lines(plan, journal))
     summary = _summary(paths, plan, journal, skipped, work)
     if not summary.written:
@@ -112,6 +114,15 @@ def finalize(
     tell(events.Finished(summary))
     _refuse_too_many_skipped(config, summary, paths)
     return summary
+
+
+def _put_damaged_journals_aside(paths: OutputPaths, tell: events.EventSink) -> None:
+    """Those without a readable first line: all chunks are done without them, and every check would name them again."""
+    for path in sorted(paths.journal_dir.glob("*.jsonl")):
+        journal = read_journal(path)
+        if journal.header is None and journal.damaged_lines:
+            put_aside(path)
+            tell(events.Notice("warning", f"the journal {path.name} has a damaged first line and is put aside"))
 
 
 def _skipped_lines(plan: Plans, journal: Journal) -> Iterator[SkippedLine]:

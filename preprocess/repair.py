@@ -17,7 +17,7 @@ import yaml
 from ..core.errors import OutputError
 from ..core.paths import OutputPaths, parse_shard_name
 from ..writers.atomic import atomic_file
-from ..writers.journal import JournalFile, read_journal
+from ..writers.journal import JournalFile, put_aside, read_journal
 from ..writers.ledger import Journal, read_journals
 from ..writers.mend import MendedShard, mend_shards
 from ..writers.misplaced import bring_home, find_misplaced, move_shards
@@ -158,7 +158,7 @@ def _clean_journals(paths: OutputPaths, plan: Plans, tell: events.EventSink, *, 
             _write_again(journal)
             text = f"{journal.damaged_lines} damaged lines taken out of {path.name}; their chunks are encoded again"
         elif journal.header is None and headers_too:
-            path.rename(path.with_name(path.name + ".damaged"))
+            put_aside(path)
             text = f"the journal {path.name} has a damaged first line and is put aside"
         else:
             continue

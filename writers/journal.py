@@ -97,6 +97,15 @@ def read_journal(path: Path) -> JournalFile:
     )
 
 
+def put_aside(path: Path) -> None:
+    """Take a journal that nobody can read out of the way of every later reading; its bytes are kept.
+
+    Raises DiskError if the disk refuses.
+    """
+    with disk_errors(path):
+        path.rename(path.with_name(path.name + ".damaged"))
+
+
 @dataclass(frozen=True, slots=True)
 class CommittedChunk:
     """A chunk that is on disk."""
