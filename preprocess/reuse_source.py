@@ -43,14 +43,14 @@ def check_reuse(source: Path, output_dir: Path, wanted: Mapping[str, Scalar]) ->
         )
 
 
-def with_form_of_source(config: RunConfig) -> RunConfig:
+def with_form_of_source(config: RunConfig, source: Path) -> RunConfig:
     """With ``compile: auto`` the encoder runs as it did for the dataset whose latents are reused.
 
     Raises OutputError if that dataset isn't finished.
     """
-    if config.reuse is None or config.encoder.compile != "auto":
-        return config
-    compiled = _settings_of(OutputPaths(config.reuse)).get("encoder.compiled") == "compiled"
+    if config.encoder.compile != "auto" or source.resolve() == config.output_dir.resolve():
+        return config  # the second is refused by check_reuse
+    compiled = _settings_of(OutputPaths(source)).get("encoder.compiled") == "compiled"
     encoder = config.encoder.model_copy(update={"compile": "always" if compiled else "never"})
     return config.model_copy(update={"encoder": encoder})
 

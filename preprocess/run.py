@@ -71,10 +71,10 @@ def run(
     check_sample_rate(config, info)
     paths = OutputPaths(config.output_dir)
     check_output(paths)
-    if config.reuse is not None:
-        config = with_form_of_source(config)
+    if (source := config.reuse) is not None:
+        config = with_form_of_source(config, source)
         form = kept_form(config.encoder, info, "eager")
-        check_reuse(config.reuse, paths.root, latent_settings(Identity.of(config, info, "", devices.kind, form), info))
+        check_reuse(source, paths.root, latent_settings(Identity.of(config, info, "", devices.kind, form), info))
     with output_folder(paths), part_lock(paths), EventLog(paths.events, on_event) as tell:
         if overwrite and (old := describe_output(paths)) is not None:
             tell(events.Notice("warning", f"--overwrite deletes {old}"))

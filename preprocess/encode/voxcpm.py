@@ -52,7 +52,7 @@ class AudioVaeEncoder:
         self.info = info
         self._checkpoint = checkpoint
         self._device = torch.device(device)
-        self._precision = precision
+        self._precision: Precision = precision
         self._dtype = storage_dtype(precision)
         self._decoder: Forward | None = None
         # a single clip is computed twice: for a batch of 1 a CPU has other kernels and the compiler another graph
@@ -204,5 +204,5 @@ def build_audio_vae(
         )
     if device.startswith("cuda"):
         set_cuda_precision(precision)
-    effective = precision if device.startswith("cuda") else "float32"
+    effective: Precision = precision if device.startswith("cuda") else "float32"
     return AudioVaeEncoder(info, checkpoint, device, effective, compiled=compiled)

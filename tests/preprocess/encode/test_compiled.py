@@ -36,6 +36,7 @@ def compiled() -> AudioVaeEncoder:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_golden_latents_hold_for_the_compiled_encoder(compiled: AudioVaeEncoder):
     """Whether a run is long enough to be compiled must not matter to who trains on its rows."""
     golden = np.load(GOLDEN / "vae" / "v2.npz")
@@ -47,6 +48,7 @@ def test_golden_latents_hold_for_the_compiled_encoder(compiled: AudioVaeEncoder)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_one_graph_serves_all_batches_and_lengths(compiled: AudioVaeEncoder):
     """A second graph in the middle of a run would cost a minute, and may round otherwise."""
     torch._dynamo.utils.counters.clear()
@@ -57,6 +59,7 @@ def test_one_graph_serves_all_batches_and_lengths(compiled: AudioVaeEncoder):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_mates_do_not_change_the_bits_of_the_compiled_encoder(compiled: AudioVaeEncoder):
     """A batch may lose a faulty clip: its mates' rows stay as they are."""
     clips = [noise(7_681 + 100 * i, seed=i) for i in range(20)]
