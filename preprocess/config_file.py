@@ -73,7 +73,9 @@ def _read(source: Path) -> Draft:
     text = read_yaml(source)
     keys = "datasets, encoder (or pretrained_path) and output_dir"
     if text.value is None:
-        raise ConfigError(f"{source}: the file is empty", fix=f"it needs {keys}; `prep demo demo` makes one to start from")
+        raise ConfigError(
+            f"{source}: the file is empty", fix=f"it needs {keys}; `prep demo demo` makes one to start from"
+        )
     if not isinstance(text.value, dict):
         kind = "a list" if isinstance(text.value, list) else "a single value"
         raise ConfigError(f"{source}: holds {kind} instead of settings", fix=f"write `key: value` lines: {keys}")
