@@ -268,6 +268,8 @@ def _died(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]
 def _failed_to_start(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]:
     failures = state.ranks[event.rank].start_failures + 1
     state = _with_rank(state, event.rank, start_failures=failures)
+    if state.remaining == 0:
+        return _with_rank(state, event.rank, out=True), []
     if failures < MAX_START_FAILURES and not state.draining:
         return state, [Respawn(event.rank)]
     state = _with_rank(state, event.rank, out=True)

@@ -49,6 +49,8 @@ class Fleet:
         self._boards = Path(tempfile.mkdtemp(prefix="prep-boards-"))
         self._workers: dict[int, WorkerHandle] = {}
         self._finished: set[int] = set()
+        self._dismissed: set[int] = set()
+        """Not needed any more: their end is no loss."""
         self._last_words: dict[int, Failed] = {}
         self._verdicts: dict[int, Verdict] = {}
         self._told: set[str] = set()
@@ -86,10 +88,25 @@ class Fleet:
             for rank in ranks:
                 self._spawn(rank)
             self._until(lambda: self._state.remaining == 0, stop)
-            for rank in self._alive():
-                self._workers[rank].finish()
-            self._until(lambda: not self._alive(), stop)
+            self._end(stop)
         self._report_stages()
+
+    def _end(self, stop: StopRequests) -> None:
+        """All is committed: every worker closes its shard and ends. One that still loads has nothing to close, and one
+        that does not end is killed: what its shard lacks to be finished, salvage does."""
+        patience = self._orders.config.supervision.stall_s
+        deadline = time.monotonic() + patience
+        for rank in self._alive():
+            if self._workers[rank].board.loading:
+                self._dismissed.add(rank)
+                self._workers[rank].kill()
+            else:
+                self._workers[rank].finish()
+        self._until(lambda: not self._alive() or time.monotonic() > deadline, stop)
+        for rank in self._alive():
+            self._verdicts[rank] = Verdict(f"it did not end within {patience:.0f} s of the last chunk")
+            self._workers[rank].kill()
+        self._until(lambda: not self._alive(), stop)
 
     def stage_seconds(self) -> tuple[events.StageSeconds, ...]:
         """Busy seconds per rank, over all incarnations."""
@@ -186,7 +203,7 @@ class Fleet:
         self._finished.add(rank)
         for block in committed_chunks(self._orders.paths.journal(rank, worker.run_id)):
             self._committed(rank, block.chunk_id, block.num_rows, block.num_skipped)
-        if worker.exit_code == 0 and not self._state.ranks[rank].chunks:
+        if rank in self._dismissed or (worker.exit_code == 0 and not self._state.ranks[rank].chunks):
             return
         last_words = self._last_words.pop(rank, None)
         if last_words is not None and last_words.kind == "disk":
@@ -248,7 +265,8 @@ class Fleet:
     def _watch_boards(self) -> None:
         for rank in self._alive():
             worker = self._workers[rank]
-            if rank in self._verdicts or worker.board.loading or not self._state.ranks[rank].chunks:
+            idle = worker.board.loading or not self._state.ranks[rank].chunks
+            if rank in self._verdicts or (idle and not worker.is_stopped()):
                 self._watchdog.forget(rank)
             elif (verdict := self._watchdog.look(rank, worker)) is not None:
                 self._verdicts[rank] = verdict

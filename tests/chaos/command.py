@@ -1,5 +1,6 @@
 """``Command``: one run of the real ``prep svs`` as a process group of its own, watched by a clock."""
 
+import json
 import os
 import shutil
 import signal
@@ -150,10 +151,11 @@ class Command:
         kill_all(self.everyone())
 
 
-def verify(output_dir: Path) -> str:
-    """What ``prep verify`` has to say against a finished folder; nothing if it finds no damage."""
-    done = subprocess.run([PREP, "verify", output_dir], capture_output=True, text=True, timeout=RUN_S, check=False)
-    return "" if done.returncode == 0 else f"exit code {done.returncode}: {done.stdout}{done.stderr}"
+def verify(output_dir: Path) -> dict[str, int]:
+    """The damage that ``prep verify`` finds in a finished folder, by code. Raises ValueError if it fails itself."""
+    command = [PREP, "verify", "--json", output_dir]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
+    return json.loads(done.stdout)["counts"]
 
 
 def _copy(source: IO[bytes] | None, target: Path) -> threading.Thread:

@@ -177,6 +177,15 @@ def test_a_chunk_handed_back_twice_is_in_line_once():
     assert (0,) == state.retries
 
 
+def test_a_rank_that_dies_while_it_loads_when_all_is_committed_is_not_started_again():
+    """Nobody would tell the new one to end."""
+    state, _ = run_through(rules.start((0,), (0, 1)), RankReady(0), TaskTaken(0, 0), TaskCommitted(0, 0))
+
+    state, actions = decide(state, RankDied(1, "killed", external=True))
+
+    assert ([], True) == (actions, state.ranks[1].out)
+
+
 def test_a_rank_that_dies_when_all_is_committed_is_not_started_again():
     """Nobody would ever tell the new one to finish."""
     state, _ = run_through(rules.start((0,), (0,)), RankReady(0), TaskTaken(0, 0), TaskCommitted(0, 0))
