@@ -19,6 +19,9 @@ carries one out of a function that can't return a clip.
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+MAX_MESSAGE = 500
+"""Characters of a fault's message."""
+
 
 class ExitCode(IntEnum):
     OK = 0
@@ -228,11 +231,18 @@ class Fault:
     stage: Stage
     code: FaultCode
     message: str
+    """At most ``MAX_MESSAGE`` characters; of a longer one the middle is left out."""
+
+    def __post_init__(self) -> None:
+        # Messages quote annotations, which may be of any size, and lie in the plan and in skipped.jsonl.
+        if len(self.message) > MAX_MESSAGE:
+            cut = f"{self.message[: MAX_MESSAGE - 103]}...{self.message[-100:]}"
+            object.__setattr__(self, "message", cut)
 
 
 class ClipFault(Exception):
     """Carries a ``Fault`` to whoever handles the clip. Never ends a run."""
 
     def __init__(self, stage: Stage, code: FaultCode, message: str) -> None:
-        super().__init__(f"{code}: {message}")
         self.fault = Fault(stage, code, message)
+        super().__init__(f"{code}: {self.fault.message}")

@@ -20,6 +20,8 @@ def probe(path: str, root: str, settings: AudioSettings) -> tuple[WarningCode, .
     permission passes; opening it tells.
     """
     if not settings.allow_outside_root and not is_inside(path, root):
+        if is_inside(os.path.join(path, "file"), root):
+            raise ClipFault(Stage.SCAN, FaultCode.NOT_A_FILE, f"{path} is the folder {root} itself")
         raise ClipFault(Stage.SCAN, FaultCode.OUTSIDE_ROOT, f"{path} leaves {root}")
     try:
         linked = stat.S_ISLNK((found := os.lstat(path)).st_mode)

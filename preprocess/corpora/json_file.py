@@ -16,7 +16,8 @@ from ...core.errors import ClipFault, Fault, FaultCode
 from ..config import JsonFileCorpus, ScoreSettings
 from ..score.check import Annotation, check_annotation
 from .clip import RefusedClip
-from .json_array import decode_json, read_array
+from .json_array import read_array
+from .json_decode import decode_json
 from .outcome import Outcome, clip_of, fault, path_field, read_fault
 
 
@@ -118,5 +119,6 @@ def _joined(item_name: str, indices: tuple[int, ...], separator: str) -> str:
         return separator.join([parts[index] for index in indices])
     except IndexError:
         # Left out silently, the songs of one singer would become one song.
-        message = f"item_name {item_name!r} has {len(parts)} {'part' if len(parts) == 1 else 'parts'}, song_id_indices is {list(indices)}"
+        count = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+        message = f"item_name {item_name!r} has {count}, song_id_indices is {list(indices)}"
         raise read_fault(FaultCode.BAD_ITEM, message) from None

@@ -4,19 +4,17 @@ The parser names a byte; people need a line. Three mistakes are common enough to
 a .json file, NaN (which Python's own json module writes), and a copy that was cut off.
 """
 
-import mmap
 import re
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
-Buffer = bytes | mmap.mmap
+from .json_decode import HALF_CHARACTER, Buffer, decode_json, mark_half_characters
 
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _BYTE = re.compile(r" \(byte (\d+)\)$")
 _NOT_A_NUMBER = re.compile(rb"-?(NaN|Infinity|nan|inf)\b")
-_LONE_SURROGATE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])")
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _KINDS = {
     "array": "an array",
     "str": "a text",
@@ -46,8 +44,8 @@ class JsonProblem:
 
 def json_problem(data: Buffer, error: msgspec.DecodeError, expected: TopLevel) -> JsonProblem:
     """Describe why ``data`` failed to be decoded with msgspec's ``error`` as ``expected``."""
-    if data[:2] in _UTF16:
-        return _at(data, 0, "the file is UTF-16", "save it as UTF-8")
+    if encoding := _wide_encoding(data):
+        return _at(data, 0, f"the file is {encoding}", "save it as UTF-8")
     if not data[:4096].strip(b" \t\r\n\xef\xbb\xbf"):
         return _at(data, 0, "the file is empty", "export the annotations again")
     message = str(error)
@@ -57,9 +55,22 @@ def json_problem(data: Buffer, error: msgspec.DecodeError, expected: TopLevel) -
         return _malformed(data, int(match[1]) + _bom(data), message[: match.start()])
     if "nested too deeply" in message:
         return _at(data, 0, "the file is nested too deeply", "is this the right file?")
-    if "UTF-8" in message:
+    if "half of a character" in message and HALF_CHARACTER not in data[:]:
+        return _half_character(data)
+    if "UTF-8" in message or "half of a character" in message:
         return _not_utf8(data)
     return _cut_off(data)
+
+
+def _wide_encoding(data: Buffer) -> str | None:
+    """UTF-32 or UTF-16, told by its mark or, as JSON begins with ASCII, by where the zeros are."""
+    start = data[:4]
+    zeros = bytes(byte != 0 for byte in start)
+    if start in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") or zeros in (b"\1\0\0\0", b"\0\0\0\1"):
+        return "UTF-32"
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff") or zeros in (b"\1\0\1\0", b"\0\1\0\1", b"\1\0", b"\0\1"):
+        return "UTF-16"
+    return None
 
 
 def _bom(data: Buffer) -> int:
@@ -85,11 +96,13 @@ def _json_lines(data: Buffer, offset: int) -> JsonProblem:
 
 
 def _cut_off(data: Buffer) -> JsonProblem:
-    lone = _LONE_SURROGATE.search(data)
-    if lone:
-        text = f"not JSON: {lone[0].decode()} is half of a character"
-        return _at(data, lone.start(), text, "write the text as UTF-8 instead of \\u escapes")
     return _at(data, len(data), "the file ends in the middle", "was it copied completely? Export or copy it again")
+
+
+def _half_character(data: Buffer) -> JsonProblem:
+    at = mark_half_characters(data[:]).find(HALF_CHARACTER)
+    text = f"not JSON: {data[at : at + len(HALF_CHARACTER)].decode()} is half of a character"
+    return _at(data, at, text, "write the text as UTF-8 instead of \\u escapes")
 
 
 def _not_utf8(data: Buffer) -> JsonProblem:
@@ -104,7 +117,7 @@ def _wrong_top_level(data: Buffer, message: str, expected: TopLevel) -> JsonProb
     """The text is JSON at its start, but not an array (or object) at the top."""
     body = memoryview(data)[_bom(data) :]
     try:
-        value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        value = decode_json(_OBJECT, body)
     except msgspec.ValidationError as error:
         kind = str(error).partition("got ")[2].strip("`")
         held = _KINDS.get(kind, "another type")

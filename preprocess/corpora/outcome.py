@@ -5,7 +5,7 @@ from typing import Any
 
 from ...core.errors import ClipFault, Fault, FaultCode, Stage
 from ..config import ScoreSettings
-from ..score.check import Score
+from ..score.check import Score, shown
 from .clip import Clip, RefusedClip
 
 Outcome = Clip | RefusedClip
@@ -60,5 +60,5 @@ def path_field(field: str, value: Any) -> str:
     if value is None or value == "":
         raise read_fault(FaultCode.MISSING_FIELD, f"there is no {field}")
     if not isinstance(value, str) or "\0" in value:
-        raise read_fault(FaultCode.BAD_ITEM, f"{field} is {value!r}, expected a path")
+        raise read_fault(FaultCode.BAD_ITEM, f"{field} is {shown(value)}, expected a path")
     return value

@@ -19,14 +19,19 @@ import msgspec
 
 from ...core.errors import ClipFault, Fault, FaultCode
 from ..config import FolderCorpus, ScoreSettings
-from ..score.check import Annotation, check_annotation
+from ..plain_file import read_plain_file
+from ..score.check import Annotation, check_annotation, shown
 from .clip import RefusedClip
-from .json_array import decode_json
+from .json_decode import decode_json, decode_marked
 from .json_text import UTF8_BOM, json_problem
 from .outcome import Outcome, clip_of, fault, read_fault
 
 METADATA = "metadata.json"
 AUDIO_SUFFIXES = (".opus", ".flac", ".wav", ".mp3")
+MAX_NAME = 255
+"""Characters of a file's name; a longer ``seg_id`` is none."""
+MAX_BYTES = 1 << 30
+"""Of one annotation file of a song."""
 SOLO_TYPES = ("男歌手", "女歌手")
 
 _NULL = msgspec.Raw(b"null")
@@ -123,15 +128,14 @@ class _Song:
     def _read_metadata(self) -> _Metadata:
         path = os.path.join(self.path, METADATA)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data = read_plain_file(path, max_bytes=MAX_BYTES)
         except FileNotFoundError:
             raise read_fault(FaultCode.NO_ANNOTATION, f"the song folder has no {METADATA}") from None
         except OSError as error:
             message = f"{METADATA} of the song folder cannot be read: {error.strerror}"
             raise read_fault(FaultCode.NO_ANNOTATION, message) from error
         try:
-            return decode_json(_METADATA, data.removeprefix(UTF8_BOM))
+            return decode_marked(_METADATA, data.removeprefix(UTF8_BOM))
         except msgspec.DecodeError as error:
             problem = json_problem(data, error, "an object")
             raise BrokenMetadata(f"{path}, line {problem.line}, column {problem.column}: {problem.text}") from error
@@ -151,17 +155,20 @@ class _Song:
         """The older layout: one ``<stem>.json`` per segment."""
         for stem in self.files.annotations:
             try:
-                with open(os.path.join(self.path, f"{stem}.json"), "rb") as file:
-                    segment = _SEGMENT.decode(file.read().removeprefix(UTF8_BOM))
+                data = read_plain_file(os.path.join(self.path, f"{stem}.json"), max_bytes=MAX_BYTES)
+                segment = decode_marked(_SEGMENT, data.removeprefix(UTF8_BOM))
             except (OSError, msgspec.DecodeError) as error:
                 self.files.claimed.add(stem)
-                broken = fault(FaultCode.BAD_ITEM, _printable(f"{stem}.json: {error}"))
+                reason = error.strerror if isinstance(error, OSError) else error
+                broken = fault(FaultCode.BAD_ITEM, _printable(f"{stem}.json: {reason}"))
                 yield self._refused(stem, self.files.audio.get(stem), broken)
             else:
                 yield self._outcome(segment, stem)
 
     def _stem(self, seg_id: Any) -> str:
         """The stem of the audio files that a ``seg_id`` means."""
+        if isinstance(seg_id, str | int) and len(str(seg_id)) > MAX_NAME:
+            raise read_fault(FaultCode.BAD_ITEM, f"seg_id is {shown(seg_id)}, longer than any file's name")
         if type(seg_id) is int:
             stems = [stem for stem in dict.fromkeys((str(seg_id), f"{seg_id:04d}")) if stem in self.files.audio]
             if len(stems) > 1:
@@ -171,7 +178,7 @@ class _Song:
         if seg_id is None or seg_id == "":
             raise read_fault(FaultCode.MISSING_FIELD, "there is no seg_id")
         if not isinstance(seg_id, str):
-            raise read_fault(FaultCode.BAD_ITEM, f"seg_id is {seg_id!r}, expected text")
+            raise read_fault(FaultCode.BAD_ITEM, f"seg_id is {shown(seg_id)}, expected text")
         return seg_id.strip()
 
     def _outcome(self, segment: _Segment, stem: str) -> Outcome:
@@ -224,7 +231,8 @@ class _Song:
 
 
 def _segment_name(seg_id: Any, index: int) -> str:
-    return str(seg_id) if seg_id is not None and seg_id != "" else f"segment {index}"
+    is_name = isinstance(seg_id, str | int | float) and 0 < len(str(seg_id)) <= MAX_NAME
+    return str(seg_id) if is_name else f"segment {index}"
 
 
 def _list_files(path: str) -> _Listing:

@@ -12,9 +12,10 @@ import msgspec
 
 from ...core.errors import ClipFault, Fault, FaultCode
 from ..config import ScoreSettings, WeakJsonCorpus
-from ..score.check import check_weak
+from ..score.check import check_weak, shown
 from .clip import RefusedClip
-from .json_array import decode_json, read_array
+from .json_array import read_array
+from .json_decode import decode_json
 from .json_file import refused_item, without_suffix
 from .outcome import Outcome, clip_of, path_field, read_fault
 from .words import split_words
@@ -54,7 +55,7 @@ def _clip(item: WeakItem, corpus: WeakJsonCorpus) -> Outcome:
     if item.transcription is None:
         raise read_fault(FaultCode.MISSING_FIELD, "there is no transcription")
     if not isinstance(item.transcription, str):
-        raise read_fault(FaultCode.BAD_ITEM, f"transcription is {item.transcription!r}, expected text")
+        raise read_fault(FaultCode.BAD_ITEM, f"transcription is {shown(item.transcription)}, expected text")
     item_name = without_suffix(audio_path)
     song = _first_part(item_name, audio_path)
     return clip_of(
@@ -77,7 +78,7 @@ def _first_part(item_name: str, audio_path: str) -> str:
 def _check_confidence(value: Any, minimum: str | None) -> None:
     confidence = DEFAULT_CONFIDENCE if value is None else value
     if not isinstance(confidence, str) or confidence not in CONFIDENCES:
-        raise read_fault(FaultCode.BAD_ITEM, f"confidence is {value!r}, expected high, medium or low")
+        raise read_fault(FaultCode.BAD_ITEM, f"confidence is {shown(value)}, expected high, medium or low")
     if minimum is not None and CONFIDENCES[confidence] < CONFIDENCES[minimum]:
         raise read_fault(FaultCode.FILTERED, f"confidence {confidence} is below min_confidence {minimum}")
 

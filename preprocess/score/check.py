@@ -7,6 +7,7 @@ in 12 us, since each rule first looks at a whole list in C and only a clip that 
 
 import math
 import re
+import reprlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -96,16 +97,16 @@ def _list(field: str, value: Any) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        _refuse(FaultCode.BAD_ITEM, f"{field} is {_shown(value)}, expected a list")
+        _refuse(FaultCode.BAD_ITEM, f"{field} is {shown(value)}, expected a list")
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as JSON, cut to what fits a line."""
     try:
         text = msgspec.json.encode(value).decode()
-    except (TypeError, ValueError):
-        text = repr(value)
+    except (TypeError, ValueError, RecursionError):
+        text = reprlib.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -119,7 +120,7 @@ def _words(value: Any) -> tuple[str, ...]:
     words = _list("word", value)
     if not set(map(type, words)) <= {str}:
         at = _first(words, lambda word: not isinstance(word, str))
-        _refuse(FaultCode.BAD_ITEM, f"word[{at}] is {_shown(words[at])}, expected text")
+        _refuse(FaultCode.BAD_ITEM, f"word[{at}] is {shown(words[at])}, expected text")
     if not has_lyric(words):
         _refuse(FaultCode.NO_LYRIC, "no words, or only rests and markers")
     return tuple(words)
@@ -136,7 +137,7 @@ def _check_lengths(pitch: list[Any], note: list[Any], pitch2word: list[Any]) -> 
 def _notes(note: list[Any]) -> tuple[str, ...]:
     if not (set(map(type, note)) == {str} and NOTE_QUARTERS.keys() >= set(note)):
         at = _first(note, lambda token: not isinstance(token, str) or token not in NOTE_QUARTERS)
-        _refuse(FaultCode.UNKNOWN_NOTE, f"note[{at}] is {_shown(note[at])}, not one of the twelve note values")
+        _refuse(FaultCode.UNKNOWN_NOTE, f"note[{at}] is {shown(note[at])}, not one of the twelve note values")
     return tuple(note)
 
 
@@ -144,7 +145,7 @@ def _pitches(pitch: list[Any], warnings: list[WarningCode]) -> tuple[int, ...]:
     pitches = _whole_numbers("pitch", pitch, FaultCode.PITCH_RANGE, warnings)
     if min(pitches) < 0 or max(pitches) > MAX_PITCH:
         at = _first(pitches, lambda value: not 0 <= value <= MAX_PITCH)
-        _refuse(FaultCode.PITCH_RANGE, f"pitch[{at}] is {pitches[at]}, outside 0..{MAX_PITCH}")
+        _refuse(FaultCode.PITCH_RANGE, f"pitch[{at}] is {shown(pitches[at])}, outside 0..{MAX_PITCH}")
     return pitches
 
 
@@ -152,10 +153,13 @@ def _pitch2word(pitch2word: list[Any], num_words: int, warnings: list[WarningCod
     indices = _whole_numbers("pitch2word", pitch2word, FaultCode.BAD_PITCH2WORD, warnings)
     if sorted(indices) != list(indices):
         at = next(at for at in range(1, len(indices)) if indices[at] < indices[at - 1])
-        _refuse(FaultCode.BAD_PITCH2WORD, f"pitch2word falls from {indices[at - 1]} to {indices[at]} at note {at}")
+        _refuse(
+            FaultCode.BAD_PITCH2WORD,
+            f"pitch2word falls from {shown(indices[at - 1])} to {shown(indices[at])} at note {at}",
+        )
     if indices[0] < 0 or indices[-1] >= num_words:
         at = _first(indices, lambda index: not 0 <= index < num_words)
-        _refuse(FaultCode.BAD_PITCH2WORD, f"pitch2word[{at}] is {indices[at]}, but there are {num_words} words")
+        _refuse(FaultCode.BAD_PITCH2WORD, f"pitch2word[{at}] is {shown(indices[at])}, but there are {num_words} words")
     return indices
 
 
@@ -166,7 +170,7 @@ def _whole_numbers(field: str, values: list[Any], code: FaultCode, warnings: lis
     for at, value in enumerate(values):
         number = _number(value, warnings)
         if number is None or not math.isfinite(number) or number != int(number):
-            _refuse(code, f"{field}[{at}] is {_shown(value)}, not a whole number")
+            _refuse(code, f"{field}[{at}] is {shown(value)}, not a whole number")
         numbers.append(int(number))
     return tuple(numbers)
 
@@ -192,14 +196,14 @@ def check_bpm(value: Any, warnings: list[WarningCode]) -> int:
         _refuse(FaultCode.BAD_BPM, "there is no bpm")
     number = _number(value, warnings)
     if number is None or not math.isfinite(number):
-        _refuse(FaultCode.BAD_BPM, f"bpm is {_shown(value)}, not a number")
+        _refuse(FaultCode.BAD_BPM, f"bpm is {shown(value)}, not a number")
     whole = math.floor(number)
     if number != whole:
         # floor(x + 0.5) would round 0.49999999999999994 up.
         whole += number - whole >= 0.5
         _warn(warnings, WarningCode.BPM_ROUNDED)
     if not 1 <= whole <= MAX_BPM:
-        _refuse(FaultCode.BAD_BPM, f"bpm is {_shown(value)}, outside 1..{MAX_BPM}")
+        _refuse(FaultCode.BAD_BPM, f"bpm is {shown(value)}, outside 1..{MAX_BPM}")
     return whole
 
 
@@ -217,7 +221,7 @@ def _check_coverage(
     if len(sung) != len(word):
         at = next(at for at in range(len(word)) if at not in sung)
         if word_without_note == "error":
-            _refuse(FaultCode.WORD_WITHOUT_NOTE, f"word[{at}], {_shown(word[at])}, has no note")
+            _refuse(FaultCode.WORD_WITHOUT_NOTE, f"word[{at}], {shown(word[at])}, has no note")
         _warn(warnings, WarningCode.WORD_WITHOUT_NOTE)
 
 
@@ -238,5 +242,5 @@ def _durations(field: str, value: Any, count: int, warnings: list[WarningCode]) 
 def _duration(field: str, at: int, value: Any, warnings: list[WarningCode]) -> float:
     number = _number(value, warnings)
     if number is None or not 0 <= number < math.inf:
-        _refuse(FaultCode.BAD_DURATION, f"{field}[{at}] is {_shown(value)}, not a number of seconds")
+        _refuse(FaultCode.BAD_DURATION, f"{field}[{at}] is {shown(value)}, not a number of seconds")
     return float(number)

@@ -145,6 +145,14 @@ def test_a_path_that_leaves_the_root_is_refused_unless_allowed(tmp_path: Path, s
     assert () == probe(path, str(root), allowed)
 
 
+@pytest.mark.parametrize("spelling", ["{root}", "{root}/.", "{root}/a/.."])
+def test_the_root_itself_is_no_file(tmp_path: Path, spelling: str) -> None:
+    """`wav_fn: "."` names a folder; it leads nowhere outside."""
+    path = spelling.format(root=tmp_path)
+
+    assert (Stage.SCAN, FaultCode.NOT_A_FILE) == _fault(lambda: probe(path, str(tmp_path), SETTINGS))
+
+
 @pytest.mark.parametrize("linked", ["file", "folder"])
 def test_a_link_is_a_warning_or_a_fault(tmp_path: Path, linked: str) -> None:
     """Hub caches consist of links; whoever forbids them means folders, too."""

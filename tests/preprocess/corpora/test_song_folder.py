@@ -231,3 +231,53 @@ def test_names_that_are_no_utf8_are_refused_in_a_form_that_can_be_written(tmp_pa
 
 def test_a_song_that_vanished_is_refused_by_name(tmp_path):
     assert [("gone", "unreadable")] == outcomes(tmp_path, "gone")
+
+
+def test_half_a_character_costs_its_segment_alone(tmp_path):
+    """json.dump writes it for a file name that is no UTF-8; the song's other segments are fine."""
+    lyric = [segment("0000"), segment("0001", text="\udcff", word=["\udcff"]), segment("0002")]
+    song(tmp_path, "s", json.dumps({"bpm": 88, "lyric": lyric}), files=("0000.flac", "0001.flac", "0002.flac"))
+
+    assert [
+        ("s/0000", "clip"),
+        ("s/segment 1", "bad_item"),
+        ("s/0002", "clip"),
+        ("s/0001", "no_annotation"),
+    ] == outcomes(tmp_path)
+
+
+def test_half_a_character_beside_the_segments_is_named_by_its_place(tmp_path):
+    song(tmp_path, "s", '{"bpm": 88,\n "artists": ["\\udcff"]}')
+
+    with pytest.raises(BrokenMetadata, match=r"line 2, column 15: not JSON: \\udcff is half of a character"):
+        read(tmp_path)
+
+
+def test_deep_nesting_of_an_older_segment_costs_that_segment(tmp_path):
+    folder = song(tmp_path, "s", {"bpm": 88})
+    (folder / "0000.json").write_text('{"x": ' + "[" * 5000 + "]" * 5000 + "}")
+    (refused,) = read(tmp_path)
+
+    assert ("s/0000", "bad_item") == outcome_of(refused)
+    assert "nested too deeply" in refused.fault.message
+
+
+def test_a_fifo_in_place_of_an_annotation_is_not_waited_for(tmp_path):
+    """Opening it blocks until somebody writes: the whole run would stand still."""
+    os.mkfifo(song(tmp_path, "s", None) / "metadata.json")
+    os.mkfifo(song(tmp_path, "t", {"bpm": 88}) / "0000.json")
+    first, second = *read(tmp_path), *read(tmp_path, "t")
+
+    assert [("s/0000", "no_annotation"), ("t/0000", "bad_item")] == [outcome_of(item) for item in (first, second)]
+    assert "metadata.json of the song folder cannot be read: a device or a FIFO, not a file" == first.fault.message
+    assert "0000.json: a device or a FIFO, not a file" == second.fault.message
+
+
+@pytest.mark.parametrize("seg_id", ["x" * 5000, {"a": "x" * 5000}, int("9" * 4000)], ids=type)
+def test_a_segment_with_an_endless_name_is_called_by_its_number(tmp_path, seg_id):
+    """No file can have it, and it would stand in the plan, in skipped.jsonl and on the screen."""
+    song(tmp_path, "s", {"bpm": 88, "lyric": [segment(seg_id)]}, files=())
+    (refused,) = read(tmp_path)
+
+    assert ("s/segment 0", "bad_item") == outcome_of(refused)
+    assert 120 > len(refused.fault.message)

@@ -106,6 +106,8 @@ def test_a_weak_clip_keeps_the_durations_of_its_words():
         ({"word_dur": [10**400, 1, 1, 1]}, FaultCode.BAD_DURATION, "not a number of seconds"),
         ({"pitch2word": [0, 1, 2, 1, 3]}, FaultCode.BAD_PITCH2WORD, "pitch2word falls from 2 to 1 at note 3"),
         ({"pitch2word": [0, 1, 2, 2, 4]}, FaultCode.BAD_PITCH2WORD, "pitch2word[4] is 4, but there are 4 words"),
+        ({"pitch": [10**400] * 5}, FaultCode.PITCH_RANGE, f"pitch[0] is 1{'0' * 56}..., outside 0..127"),
+        ({"pitch2word": [0, 1, 2, 2, 10**99]}, FaultCode.BAD_PITCH2WORD, f"[4] is 1{'0' * 56}..., but there are 4"),
         ({"pitch2word": [-1, 1, 2, 2, 3]}, FaultCode.BAD_PITCH2WORD, "pitch2word[0] is -1, but there are 4 words"),
         ({"pitch2word": [0, 1, 1, 1, 3]}, FaultCode.WORD_WITHOUT_NOTE, 'word[2], "吧", has no note'),
         ({"pitch2word": [0, 1, 2, 2, 2]}, FaultCode.WORD_WITHOUT_NOTE, 'word[3], "SP", has no note'),
