@@ -190,6 +190,9 @@ class SupervisionSettings(Settings):
     """A decoder that does not return: a lying header, a loop on a truncated file, a dead mount."""
     stall_s: float = Field(default=300.0, gt=0)
     """A worker none of whose counters move: a hung driver, a dead lock."""
+    load_s: float = Field(default=1800.0, gt=0)
+    """A worker that does not get ready: a driver or a file system that hangs. Imports and a checkpoint from a cold network
+    file system take minutes."""
     drain_s: float = Field(default=30.0, ge=0)
     """Rest of the chunk on the encoder that a draining worker still finishes."""
     stop_s: float = Field(default=55.0, gt=0)

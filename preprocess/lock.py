@@ -6,6 +6,7 @@ when its process is gone (another start time, another boot, or no such pid). A l
 """
 
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -19,6 +20,8 @@ import msgspec
 from ..core.errors import OutputError
 from ..core.paths import OutputPaths
 from ..writers.atomic import disk_errors
+
+_log = logging.getLogger(__name__)
 
 BEAT_S = 20.0
 STALE_S = 120.0
@@ -103,14 +106,22 @@ def _create(path: Path, me: Holder) -> bool:
     """Create the lock whole: written beside, then linked, so that nobody reads half of it."""
     temporary = path.with_name(f"{path.name}.{me.token}.new")
     with disk_errors(path):
-        temporary.write_bytes(msgspec.json.encode(me))
         try:
+            _write(temporary, me)
             os.link(temporary, path)
         except FileExistsError:
             return False
         finally:
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
     return True
+
+
+def _write(path: Path, holder: Holder) -> None:
+    """On disk when this returns: a power cut must not leave an empty lock, whose holder nobody can look up."""
+    with path.open("wb") as file:
+        file.write(msgspec.json.encode(holder))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _read(path: Path) -> Holder | None:
@@ -127,6 +138,9 @@ def _is_stale(path: Path, holder: Holder, wait: Callable[[float], None], stale_s
         return process_start(holder.pid) != holder.started
     if holder.host == socket.gethostname() and holder.boot_id:
         return True  # this machine, before its last boot
+    _log.warning(
+        "watching the lock of process %d on %s for up to %.0f s: does it live?", holder.pid, holder.host, stale_s
+    )
     content = path.read_bytes() if path.exists() else b""
     for _ in range(12):
         wait(stale_s / 12)
@@ -155,7 +169,7 @@ def _beat(path: Path, me: Holder, stop: threading.Event) -> None:
         with contextlib.suppress(OSError):  # a full disk must not end the run from here; the next beat tries again
             if (held := _read(path)) is None or held.token != me.token:
                 continue
-            temporary.write_bytes(msgspec.json.encode(msgspec.structs.replace(me, beat=beat)))
+            _write(temporary, msgspec.structs.replace(me, beat=beat))
             os.replace(temporary, path)
 
 

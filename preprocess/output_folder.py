@@ -9,6 +9,9 @@ from ..core.errors import OutputError
 from ..core.paths import OutputPaths, parse_shard_name
 from ..writers.atomic import DISK_ERRNOS, disk_errors
 
+_SCRATCH = ("planning-*", "replan", "plan.arrow.*.part")
+_LOGS = ("stacks-*.txt", "worker-*.log")
+
 
 def check_output(paths: OutputPaths) -> None:
     """Refuse a folder whose dataset isn't a run of ours; --overwrite is never meant for such a one, either.
@@ -89,6 +92,23 @@ def clear_output(paths: OutputPaths) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def sweep(paths: OutputPaths) -> None:
+    """Delete what killed runs left in the working folder: spills of plans half made, empty logs.
+
+    The caller holds the locks of all parts. Shards and journals are the business of ``writers/salvage.py``.
+    """
+    for pattern in _SCRATCH:
+        for path in paths.work.glob(pattern):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    for pattern in _LOGS:
+        for path in paths.work.glob(pattern):
+            if path.stat().st_size == 0:
+                path.unlink()
 
 
 def _dataset_files(paths: OutputPaths) -> Iterator[Path]:

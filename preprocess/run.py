@@ -7,8 +7,9 @@
 The parent process imports no torch and touches no CUDA: the workers do (dispatch/worker.py).
 """
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -24,6 +25,7 @@ from .dispatch.cores import usable_cores
 from .dispatch.devices import Devices, choose_devices
 from .dispatch.fleet import Fleet
 from .dispatch.orders import FleetOrders
+from .dispatch.stop import StopRequests
 from .dispatched import Dispatched
 from .encode.compile_choice import kept_form
 from .encode.protocol import EncoderInfo
@@ -33,7 +35,7 @@ from .events import EventSink, RunSummary
 from .finalize import finalize, interrupted, recover
 from .latent_settings import latent_settings
 from .lock import part_lock
-from .output_folder import check_output, clear_output, describe_output, output_folder
+from .output_folder import check_output, clear_output, describe_output, output_folder, sweep
 from .plan.bill import Bill, free_space, make_bill
 from .plan.identity import Identity
 from .plan.plans import Plans
@@ -60,35 +62,35 @@ def run(
 
     ``rescan`` reads the corpora again even if they look unchanged; ``extend`` takes their changes up.
     A finished dataset is read whole and repaired if it is damaged; without ``check`` only names, sizes and headers are
-    looked at (repair.py). ``command`` is recorded in provenance.json. Call it from the main thread: signals are handled
-    while workers run.
+    looked at (repair.py). ``command`` is recorded in provenance.json. Call it from the main thread: elsewhere no
+    signals are handled.
 
     Raises PrepError (core/errors.py has the tree); what is committed is kept whatever is raised, and the same call
     goes on from there.
     """
-    devices = choose_devices(config)
-    info = describe(config.encoder, devices.kind)
-    check_sample_rate(config, info)
-    paths = OutputPaths(config.output_dir)
-    check_output(paths)
-    if (source := config.reuse) is not None:
-        config = with_form_of_source(config, source)
-        form = kept_form(config.encoder, info, "eager")
-        check_reuse(source, paths.root, latent_settings(Identity.of(config, info, "", devices.kind, form), info))
-    with output_folder(paths), part_lock(paths), EventLog(paths.events, on_event) as tell:
-        if overwrite and (old := describe_output(paths)) is not None:
-            tell(events.Notice("warning", f"--overwrite deletes {old}"))
-            clear_output(paths)
-        plan, resumed = ready_plans(config, info, devices.kind, paths, tell, rescan=rescan, extend=extend)
-        repair(paths, plan, tell, check=check)
-        done = _copied(paths, plan, recover(paths, plan, tell), config, tell)
-        tell(_plan_ready(plan, done, resumed))
-        try:
-            work = _dispatch(plan, done, config, info, devices, tell)
-        except PrepError:
-            tell(interrupted(paths, plan))
-            raise
-        return finalize(paths, plan, config, info, devices, work, command, tell)
+    with StopRequests() as stop:
+        devices = choose_devices(config)
+        info = describe(config.encoder, devices.kind)
+        check_sample_rate(config, info)
+        paths = OutputPaths(config.output_dir)
+        check_output(paths)
+        if (source := config.reuse) is not None:
+            config = with_form_of_source(config, source)
+            form = kept_form(config.encoder, info, "eager")
+            check_reuse(source, paths.root, latent_settings(Identity.of(config, info, "", devices.kind, form), info))
+        with output_folder(paths), part_lock(paths), EventLog(paths.events, on_event) as tell:
+            sweep(paths)
+            if overwrite and (old := describe_output(paths)) is not None:
+                tell(events.Notice("warning", f"--overwrite deletes {old}"))
+                clear_output(paths)
+            plan, resumed = ready_plans(config, info, devices.kind, paths, tell, rescan=rescan, extend=extend)
+            repair(paths, plan, tell, check=check)
+            done = _copied(paths, plan, recover(paths, plan, tell), config, tell)
+            tell(_plan_ready(plan, done, resumed))
+            with _account_if_interrupted(paths, plan, tell):
+                work = _dispatch(plan, done, config, info, devices, tell, stop)
+            with stop.finishing():
+                return finalize(paths, plan, config, info, devices, work, command, tell)
 
 
 def plan_only(config: RunConfig, on_event: EventSink = ignore, *, rescan: bool = False, extend: bool = False) -> Bill:
@@ -102,7 +104,8 @@ def plan_only(config: RunConfig, on_event: EventSink = ignore, *, rescan: bool =
     check_sample_rate(config, info)
     paths = OutputPaths(config.output_dir)
     check_output(paths)
-    with output_folder(paths), part_lock(paths):
+    with StopRequests(), output_folder(paths), part_lock(paths):
+        sweep(paths)
         plan, _ = ready_plans(config, info, devices.kind, paths, on_event, rescan=rescan, extend=extend)
         return make_bill(plan.last, config, info, workers=devices.num_ranks, free=free_space(paths.root))
 
@@ -141,8 +144,24 @@ def _plan_ready(plan: Plans, done: Journal, resumed: bool) -> events.PlanReady:
     )
 
 
+@contextlib.contextmanager
+def _account_if_interrupted(paths: OutputPaths, plan: Plans, tell: EventSink) -> Iterator[None]:
+    try:
+        yield
+    except PrepError:
+        with contextlib.suppress(OSError):  # the folder may be gone, and the first error counts
+            tell(interrupted(paths, plan))
+        raise
+
+
 def _dispatch(
-    plan: Plans, done: Journal, config: RunConfig, info: EncoderInfo, devices: Devices, tell: EventSink
+    plan: Plans,
+    done: Journal,
+    config: RunConfig,
+    info: EncoderInfo,
+    devices: Devices,
+    tell: EventSink,
+    stop: StopRequests,
 ) -> Dispatched:
     """Have the workers do the chunks that aren't ``done``; nothing is started if there are none."""
     started = datetime.now(UTC)
@@ -162,8 +181,8 @@ def _dispatch(
             decode_threads=threads,
             reuse_index=index,
         )
-        with Fleet(orders, tell, lambda chunk, row: _clip_name(plan, chunk, row)) as fleet:
-            fleet.run(todo, lambda chunk: samples_to_seconds(int(plan.chunk_samples[chunk]), plan.spec.sample_rate))
+        with stop.polled(), Fleet(orders, plan, tell, stop) as fleet:
+            fleet.run(todo)
             wall = time.monotonic() - (fleet.ready_at or time.monotonic())
             return Dispatched(
                 started=started,
@@ -180,8 +199,3 @@ def decode_threads(config: RunConfig, ranks: int, devices: Devices) -> int:
     if config.decode_threads is not None:
         return max(1, min(config.decode_threads, cores) // ranks)
     return 2 if devices.kind == "cpu" else max(2, cores // ranks)
-
-
-def _clip_name(plan: Plans, chunk: int, row: int) -> str:
-    clip = plan.chunk(chunk).slice(row, 1).to_pylist()[0]
-    return f"{clip['dataset_name']}/{clip['item_name']} ({clip['audio_path']})"

@@ -23,8 +23,10 @@ COUNTERS: tuple[str, ...] = (
     "encoded_batches",
     "committed_chunks",
     "loading",
+    "allowance",
 )
-"""Busy seconds of the stages, then counts; ``wait`` is the encoder waiting for audio; ``loading`` is 1 until ready."""
+"""Busy seconds of the stages, then counts; ``wait`` is the encoder waiting for audio; ``loading`` is 1 until ready;
+``allowance`` is how many seconds the call that is on the encoder may take: a long clip moves no other counter."""
 _SLOT = np.dtype([("chunk", "<i8"), ("row", "<i8"), ("since", "<f8")])
 IDLE = -1
 
@@ -65,6 +67,10 @@ class Board:
         """Add to a counter. Each counter has one writing thread, or a lock of its writers."""
         self._counters[counter][0] += amount
 
+    def allow(self, seconds: float) -> None:
+        """State how long what is about to be encoded may take."""
+        self._counters["allowance"][0] = seconds
+
     def ready(self) -> None:
         """Loading is over."""
         self._counters["loading"][0] = 0
@@ -92,6 +98,10 @@ class Board:
     @property
     def loading(self) -> bool:
         return bool(self._counters["loading"][0])
+
+    @property
+    def allowance(self) -> float:
+        return float(self._counters["allowance"][0])
 
     def in_flight(self) -> list[InFlight]:
         """Clips being decoded, the longest first."""

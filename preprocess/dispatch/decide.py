@@ -9,7 +9,9 @@ No process, no clock, no file: tests drive it with plain values. The rules:
 - A SIGKILL comes from outside (a person, a scheduler, the kernel short of memory), not from a decoder: a clip is excluded
   only after three of them found it alone in flight, so that an unlucky good clip keeps its row.
 - A rank that dies before it was ready is started once more, then left out; if no rank is left, the run ends with the text.
-- ``MAX_DEATHS`` deaths in a row without a committed chunk or a newly excluded clip end the run: something else is wrong.
+- A rank that leaves as it was asked to (exit code 0, or dismissed before it had a chunk) gives back what it has not done.
+- ``MAX_DEATHS`` deaths in a row (more with more ranks) without a committed chunk or a newly excluded clip end the run:
+  something else is wrong.
 - Draining: nothing new is handed out; a rank that dies while draining, or when all chunks are committed, is not started
   again (what its shard lacks to be finished, salvage does).
 """
@@ -25,7 +27,9 @@ QUEUE_DEPTH = 2
 MAX_START_FAILURES = 2
 """Starts of a rank that may fail: a busy GPU or a slow file system deserves a second try, a broken driver no third."""
 MAX_DEATHS = 6
-"""Deaths in a row, over all ranks, without progress."""
+"""Deaths in a row without progress, of a single rank."""
+DEATHS_PER_RANK = 2
+"""As many more for each further rank: one shortage of memory may kill all of them at once, and once more."""
 
 STRIKES_OUT = 3
 """Strikes on a suspect that exclude it: one crash or hang while it was decoded alone (3), or three SIGKILLs (1 each)."""
@@ -73,13 +77,18 @@ class RankDied:
 
 
 @dataclass(frozen=True, slots=True)
+class RankLeft:
+    """It ended as it was told to. Of the chunks that lay unread in its inbox it may not have said a word."""
+
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
 class DrainAsked:
-    """``cause``: for people."""
-
-    cause: str
+    pass
 
 
-FleetEvent = RankReady | TaskTaken | TaskCommitted | TaskHandedBack | RankDied | DrainAsked
+FleetEvent = RankReady | TaskTaken | TaskCommitted | TaskHandedBack | RankDied | RankLeft | DrainAsked
 
 
 # ---- actions
@@ -167,9 +176,15 @@ class FleetState:
         return len(self.todo) - self.committed
 
     @property
-    def idle(self) -> bool:
-        """No chunk is with any rank."""
-        return not any(rank.chunks for rank in self.ranks.values())
+    def open(self) -> tuple[int, ...]:
+        """Chunks that are not committed."""
+        with_ranks = tuple(chunk for rank in self.ranks.values() for chunk in rank.chunks)
+        return with_ranks + self.retries + self.todo[self.next :]
+
+    @property
+    def over(self) -> bool:
+        """Nobody is started any more."""
+        return self.draining or self.remaining == 0
 
 
 def start(todo: tuple[int, ...], ranks: tuple[int, ...]) -> FleetState:
@@ -192,6 +207,8 @@ def decide(state: FleetState, event: FleetEvent) -> tuple[FleetState, list[Actio
             return replace(_without(state, rank, chunk_id), retries=(chunk_id, *state.retries)), []
         case RankDied():
             return _died(state, event)
+        case RankLeft(rank):
+            return _left(state, rank), []
         case DrainAsked():
             return replace(state, draining=True), [] if state.draining else [Drain()]
 
@@ -253,28 +270,38 @@ def _died(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]
     old = state.ranks[event.rank]
     if not old.ready:
         return _failed_to_start(state, event)
-    state = _with_rank(state, event.rank, ready=False, waiting=(), begun=())
-    state = replace(state, retries=old.chunks + state.retries, deaths=state.deaths + 1)
-    state, actions = _strike(state, event)
-    if state.draining or state.remaining == 0:
+    state = _given_back(state, event.rank)
+    state, actions = _strike(replace(state, deaths=state.deaths + 1), event)
+    if state.over:
         return _with_rank(state, event.rank, out=True), actions
-    if state.deaths >= MAX_DEATHS:
+    if state.deaths >= MAX_DEATHS + DEATHS_PER_RANK * (len(state.ranks) - 1):
         what = f"{state.deaths} workers died in a row without a finished chunk"
         return state, [*actions, GiveUp(f"{what}; the last one, rank {event.rank}: {event.cause}")]
     state, more = _fill_all(state)
     return state, [*actions, Respawn(event.rank), *more]
 
 
+def _left(state: FleetState, rank: int) -> FleetState:
+    return _with_rank(_given_back(state, rank), rank, out=True)
+
+
+def _given_back(state: FleetState, rank: int) -> FleetState:
+    """Its chunks are the first in line."""
+    chunks = state.ranks[rank].chunks
+    state = _with_rank(state, rank, ready=False, waiting=(), begun=())
+    return replace(state, retries=chunks + state.retries)
+
+
 def _failed_to_start(state: FleetState, event: RankDied) -> tuple[FleetState, list[Action]]:
     failures = state.ranks[event.rank].start_failures + 1
     state = _with_rank(state, event.rank, start_failures=failures)
-    if state.remaining == 0:
-        return _with_rank(state, event.rank, out=True), []
-    if failures < MAX_START_FAILURES and not state.draining:
+    if state.over:
+        return _left(state, event.rank), []
+    if failures < MAX_START_FAILURES:
         return state, [Respawn(event.rank)]
     state = _with_rank(state, event.rank, out=True)
     if all(rank.out for rank in state.ranks.values()):
-        return state, [] if state.draining else [GiveUp(f"no worker could start; rank {event.rank}: {event.cause}")]
+        return state, [GiveUp(f"no worker could start; rank {event.rank}: {event.cause}")]
     return state, [LeaveOut(event.rank, event.cause)]
 
 

@@ -5,20 +5,25 @@ import time
 
 from ...core.errors import Fault, FaultCode, Stage
 from ..encode.fitting import FittingEncoder
-from ..encode.protocol import Latents
+from ..encode.protocol import EncoderInfo, Latents
 from .board import Board
 from .reuse import LazyEncoder
 from .work import BatchWork, Reused
 
 FLOAT16_MAX = 65504.0
+SLOW = 10.0
+"""A call may take this many times its estimate before it counts as stalled: a card that others use, a cold cache."""
+FIRST_CALL_S = 1800.0
+"""Allowed besides for the first call, which loads or compiles."""
 
 
 class EncodeStage:
     """Runs on the worker's main thread."""
 
-    def __init__(self, encoder: FittingEncoder | LazyEncoder, board: Board) -> None:
+    def __init__(self, encoder: FittingEncoder | LazyEncoder, info: EncoderInfo, board: Board) -> None:
         self._encoder = encoder
         self._board = board
+        self._stated_rate = (info.stated_rate or math.inf) * info.spec.sample_rate
         self._samples = 0
         self._seconds = 0.0
 
@@ -30,6 +35,7 @@ class EncodeStage:
         began = time.perf_counter()
         outcomes = [batch.chunk.outcomes[row] for row in rows]
         waves = [outcome.audio.wave for outcome in outcomes if outcome.audio is not None]
+        self._board.allow(self._allowance(sum(len(wave) for wave in waves)))
         for outcome, latents in zip(outcomes, self._encoder.encode(waves, _name(batch)), strict=True):
             if isinstance(latents, Fault):
                 outcome.fault = latents
@@ -46,6 +52,12 @@ class EncodeStage:
         samples = batch.chunk.clips.column("num_samples").to_numpy()[batch.rows[0] :].sum()
         rate = self._samples / self._seconds if self._seconds else math.inf
         return float(samples) / rate
+
+    def _allowance(self, samples: int) -> float:
+        """Seconds that the encoder may take, by its measured rate or the stated one, whichever is less."""
+        if not self._seconds:
+            return FIRST_CALL_S + SLOW * samples / self._stated_rate
+        return SLOW * samples / min(self._stated_rate, self._samples / self._seconds)
 
     def _collect(self, batch: BatchWork) -> list[int]:
         """Wait for the batch's audio; rows whose audio is to be encoded."""
@@ -68,6 +80,7 @@ class EncodeStage:
     def _count(self, samples: int, seconds: float) -> None:
         self._samples += samples
         self._seconds += seconds
+        self._board.allow(0.0)
         self._board.add("encode", seconds)
         self._board.add("encoded_batches", 1)
 

@@ -4,149 +4,143 @@ One loop on the parent's main thread: wait for messages, process ends, signals o
 act. All waiting is on pipes and sentinels, never on something that a dead process should fill.
 """
 
-import contextlib
 import multiprocessing
 import shutil
-import signal
 import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 
-from ...core.errors import DiskError, Stopped, WorkerError
-from ...writers.journal import committed_chunks
+from ...core.errors import DiskError, PrepError, Stopped, WorkerError
+from ...core.units import samples_to_seconds
+from ...writers.atomic import disk_errors
+from ...writers.journal import CommittedChunk, committed_chunks
 from .. import events
+from ..plan.plans import Plans
 from . import decide as rules
-from .handle import WorkerHandle
+from .board import Board
+from .death import examine
+from .handle import WorkerHandle, signals_blocked
 from .messages import Closed, Committed, Failed, Finished, FromWorker, HandedBack, Measured, Ready, Remark, Taken
 from .orders import FleetOrders, worker_orders
+from .stages import StageTotals
 from .stop import StopRequests
+from .trouble import cannot_start, disk_error, output_trouble
 from .watchdog import Verdict, Watchdog
 
 TICK_S = 1.0
 """How often the boards are looked at when nothing else happens."""
+WATCH_EVERY_S = 0.5
+"""How often they are looked at when much happens: small chunks commit hundreds of times a second."""
 STAGES_EVERY_S = 5.0
 FLOAT16_ROUNDING = 5e-4
 """Largest relative error of the cast that follows: what a precision's own error is to be seen against."""
-STACKS_S = 0.2
-"""Between asking a stuck worker for its stacks and killing it: the dump is written by a signal handler there."""
 
 
 class Fleet:
     """The workers of one run. Use as a context manager: leaving it ends and reaps every process."""
 
-    def __init__(
-        self, orders: FleetOrders, on_event: events.EventSink, describe_clip: Callable[[int, int], str]
-    ) -> None:
-        self._orders = orders
-        self._on_event = on_event
-        self._describe_clip = describe_clip
+    def __init__(self, orders: FleetOrders, plan: Plans, on_event: events.EventSink, stop: StopRequests) -> None:
+        self._orders, self._plan, self._on_event, self._stop = orders, plan, on_event, stop
         self._context = multiprocessing.get_context("spawn")
-        self._boards = Path(tempfile.mkdtemp(prefix="prep-boards-"))
         self._workers: dict[int, WorkerHandle] = {}
-        self._finished: set[int] = set()
+        self._ended: set[int] = set()
         self._dismissed: set[int] = set()
-        """Not needed any more: their end is no loss."""
         self._last_words: dict[int, Failed] = {}
         self._verdicts: dict[int, Verdict] = {}
         self._told: set[str] = set()
         self._watchdog = Watchdog(orders.config.supervision)
-        self._past_stages: dict[int, events.StageSeconds] = {}
+        self._stages = StageTotals()
         self._state = rules.start((), ())
-        self._give_up: Exception | None = None
-        self._chunk_seconds: Callable[[int], float] = lambda chunk_id: 0.0
+        self._error: PrepError | None = None
+        self._next_watch = self._next_stages = 0.0
         self.ready_at: float | None = None
         """Monotonic time of the first worker's readiness."""
         self.precision_error: float | None = None
         """The largest that a worker measured; None if none did."""
 
     def __enter__(self) -> "Fleet":
+        try:
+            with disk_errors(Path(tempfile.gettempdir())):
+                self._boards = Path(tempfile.mkdtemp(prefix="prep-boards-"))
+            with signals_blocked():  # a signal to the whole group must not end the tracker
+                resource_tracker.ensure_running()
+        except OSError as error:
+            raise cannot_start(error) from error
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for rank in self._alive():
+            self._workers[rank].kill()
         for worker in self._workers.values():
             worker.close()
         shutil.rmtree(self._boards, ignore_errors=True)
 
     # ---- the run
 
-    def run(self, todo: tuple[int, ...], chunk_seconds: Callable[[int], float]) -> None:
+    def run(self, todo: tuple[int, ...]) -> None:
         """Do all chunks of ``todo``. Returns when every one is committed and every worker has ended.
 
         Raises Stopped after a signal, DiskError if the output can't be written, WorkerError if it gives up.
         """
-        self._chunk_seconds = chunk_seconds
         ranks = tuple(range(min(self._orders.devices.num_ranks, len(todo))))
         self._state = rules.start(todo, ranks)
-        with StopRequests() as stop:
-            for rank in ranks:
-                self._spawn(rank)
-            self._until(lambda: self._state.remaining == 0, stop)
-            self._end(stop)
+        for rank in ranks:
+            self._spawn(rank)
+        self._until(lambda: self._state.remaining == 0)
+        for rank in self._alive():
+            self._end(rank, WorkerHandle.finish)
+        self._until(lambda: not self._alive())
         self._report_stages()
-
-    def _end(self, stop: StopRequests) -> None:
-        """All is committed: every worker closes its shard and ends. One that still loads has nothing to close, and one
-        that does not end is killed: what its shard lacks to be finished, salvage does."""
-        patience = self._orders.config.supervision.stall_s
-        deadline = time.monotonic() + patience
-        for rank in self._alive():
-            if self._workers[rank].board.loading:
-                self._dismissed.add(rank)
-                self._workers[rank].kill()
-            else:
-                self._workers[rank].finish()
-        self._until(lambda: not self._alive() or time.monotonic() > deadline, stop)
-        for rank in self._alive():
-            self._verdicts[rank] = Verdict(f"it did not end within {patience:.0f} s of the last chunk")
-            self._workers[rank].kill()
-        self._until(lambda: not self._alive(), stop)
 
     def stage_seconds(self) -> tuple[events.StageSeconds, ...]:
         """Busy seconds per rank, over all incarnations."""
-        return tuple(self._stages(rank) for rank in sorted(self._workers))
+        return tuple(self._stages.with_board(rank, self._board(rank)) for rank in sorted(self._workers))
+
+    def _board(self, rank: int) -> Board | None:
+        return None if rank in self._ended else self._workers[rank].board
 
     def _alive(self) -> list[int]:
-        return [
-            rank for rank, worker in self._workers.items() if worker.exit_code is None and rank not in self._finished
-        ]
+        """Ranks whose end has not been dealt with."""
+        return [rank for rank in self._workers if rank not in self._ended]
 
-    def _until(self, done: Callable[[], bool], stop: StopRequests) -> None:
-        next_stages = time.monotonic() + STAGES_EVERY_S
+    def _until(self, done: Callable[[], bool]) -> None:
         while not done():
-            self._step(stop)
-            self._raise_if_over(stop)
-            if time.monotonic() >= next_stages:
-                self._report_stages()
-                next_stages = time.monotonic() + STAGES_EVERY_S
+            self._step()
+            if self._error is not None:
+                self._drain(self._error.what.partition("\n")[0])
+            if self._stop.immediately or (self._stop.asked and self._state.remaining):
+                self._drain(f"{self._stop.name} received")
 
-    def _step(self, stop: StopRequests) -> None:
-        by_pipe = {w.outbox: rank for rank, w in self._workers.items() if rank not in self._finished}
-        by_sentinel = {w.sentinel: rank for rank, w in self._workers.items() if rank not in self._finished}
-        ready = wait([*by_pipe, *by_sentinel, stop.fileno()], timeout=TICK_S)
-        for rank in {by_pipe[item] for item in ready if item in by_pipe}:  # type: ignore[index]
+    def _step(self) -> None:
+        by_pipe = {self._workers[rank].outbox: rank for rank in self._alive()}
+        by_sentinel = {self._workers[rank].sentinel: rank for rank in self._alive()}
+        ready = set(wait([*by_pipe, *by_sentinel, self._stop.fileno()], timeout=TICK_S))
+        for rank in [rank for pipe, rank in by_pipe.items() if pipe in ready]:
             self._listen(rank)
-        for rank in {by_sentinel[item] for item in ready if item in by_sentinel}:  # type: ignore[index]
-            self._ended(rank)
-        if stop.asked:
-            stop.clear()
-        self._watch_boards()
+        for rank in [rank for sentinel, rank in by_sentinel.items() if sentinel in ready or self._is_gone(rank)]:
+            self._bury(rank)
+        self._stop.clear()
+        now = time.monotonic()
+        if now >= self._next_watch:
+            self._next_watch = now + WATCH_EVERY_S
+            self._watch()
+        if now >= self._next_stages:
+            self._next_stages = now + STAGES_EVERY_S
+            self._report_stages()
 
-    def _raise_if_over(self, stop: StopRequests) -> None:
-        if stop.immediately:
-            raise Stopped(f"stopped at once by a second {stop.name}", fix="run the same command to go on")
-        if self._give_up is None and stop.asked and not self._state.draining:
-            self._drain(f"{stop.name} received", stop)
-        if self._give_up is not None:
-            self._drain_and_raise(stop)
+    def _is_gone(self, rank: int) -> bool:
+        """Its sentinel may be silent: a grandchild holds it, or the process hangs in the kernel."""
+        worker = self._workers[rank]
+        return worker.exit_code is not None or worker.is_unkillable
 
-    # ---- messages and ends
+    # ---- messages
 
     def _listen(self, rank: int) -> None:
         for message in self._workers[rank].messages():
@@ -163,7 +157,7 @@ class Fleet:
             case Taken(chunk_id):
                 self._decide(rules.TaskTaken(rank, chunk_id))
             case Committed(chunk_id, num_rows, num_skipped):
-                self._committed(rank, chunk_id, num_rows, num_skipped)
+                self._committed(rank, CommittedChunk(chunk_id, num_rows, num_skipped))
             case HandedBack(chunk_id):
                 self._decide(rules.TaskHandedBack(rank, chunk_id))
             case Closed(name, num_rows, num_bytes):
@@ -183,46 +177,58 @@ class Fleet:
         self._on_event(events.Notice("info", f"{text} (rounding to float16: {FLOAT16_ROUNDING:.0e})"))
         self.precision_error = max(self.precision_error or 0.0, error)
 
-    def _committed(self, rank: int, chunk_id: int, num_rows: int, num_skipped: int) -> None:
-        if chunk_id not in self._state.ranks[rank].chunks:
+    def _committed(self, rank: int, chunk: CommittedChunk) -> None:
+        if chunk.chunk_id not in self._state.ranks[rank].chunks:
             return
-        self._decide(rules.TaskCommitted(rank, chunk_id))
-        seconds = self._chunk_seconds(chunk_id)
+        self._decide(rules.TaskCommitted(rank, chunk.chunk_id))
         self._on_event(
             events.ChunkDone(
-                rank=rank, chunk_id=chunk_id, num_rows=num_rows, num_skipped=num_skipped, audio_seconds=seconds
+                rank=rank,
+                chunk_id=chunk.chunk_id,
+                num_rows=chunk.num_rows,
+                num_skipped=chunk.num_skipped,
+                audio_seconds=samples_to_seconds(
+                    int(self._plan.chunk_samples[chunk.chunk_id]), self._plan.spec.sample_rate
+                ),
             )
         )
 
-    def _ended(self, rank: int) -> None:
+    # ---- ends
+
+    def _bury(self, rank: int) -> None:
         """A process is gone: hear its last messages, believe its journal, then decide."""
-        self._listen(rank)
         worker = self._workers[rank]
         worker.reap()
-        self._past_stages[rank] = self._stages(rank)
-        self._finished.add(rank)
-        for block in committed_chunks(self._orders.paths.journal(rank, worker.run_id)):
-            self._committed(rank, block.chunk_id, block.num_rows, block.num_skipped)
-        if rank in self._dismissed or (worker.exit_code == 0 and not self._state.ranks[rank].chunks):
-            return
+        self._listen(rank)
+        self._stages.keep(rank, worker.board)
+        self._ended.add(rank)
+        self._believe_journal(rank, worker)
         last_words = self._last_words.pop(rank, None)
-        if last_words is not None and last_words.kind == "disk":
-            self._give_up = self._give_up or DiskError(
-                last_words.text, fix="free space, then run the same command to go on"
-            )
-        self._lost(rank, worker, last_words)
+        if trouble := disk_error(last_words) or output_trouble(self._orders.paths):
+            self._fail(trouble)
+        as_told = rank in self._dismissed or (worker.exit_code == 0 and self._state.over)
+        if as_told or (last_words is not None and last_words.kind == "disk"):
+            self._decide(rules.RankLeft(rank))
+        else:
+            self._lost(rank, worker, last_words)
+
+    def _believe_journal(self, rank: int, worker: WorkerHandle) -> None:
+        try:
+            with disk_errors(worker.journal):
+                for chunk in committed_chunks(worker.journal):
+                    self._committed(rank, chunk)
+        except DiskError as error:
+            self._fail(error)
 
     def _lost(self, rank: int, worker: WorkerHandle, last_words: Failed | None) -> None:
-        suspects = tuple((clip.chunk_id, clip.row) for clip in worker.board.in_flight())
-        verdict = self._verdicts.pop(rank, None)
-        hung = verdict.hung if verdict else None
-        cause = verdict.cause if verdict else worker.describe_end(last_words)
-        external = worker.exit_code == -signal.SIGKILL
-        if worker.board.loading or last_words is not None or (verdict and not hung):
-            suspects = ()  # a Python error, or a stall outside the decoders: no clip in flight is to blame
-        names = tuple(self._describe_clip(*clip) for clip in ([hung] if hung else suspects))
-        self._on_event(events.WorkerLost(rank, cause, names))
-        self._decide(rules.RankDied(rank, cause, external=external, suspects=suspects, hung=hung))
+        death = examine(worker, last_words, self._verdicts.pop(rank, None))
+        self._on_event(events.WorkerLost(rank, death.cause, tuple(self._name(*clip) for clip in death.clips)))
+        died = rules.RankDied(rank, death.cause, external=death.external, suspects=death.suspects, hung=death.hung)
+        self._decide(died)
+
+    def _name(self, chunk_id: int, row: int) -> str:
+        clip = self._plan.chunk(chunk_id).slice(row, 1).to_pylist()[0]
+        return f"{clip['dataset_name']}/{clip['item_name']} ({clip['audio_path']})"
 
     # ---- decisions
 
@@ -240,47 +246,48 @@ class Fleet:
             case rules.LeaveOut(rank, cause):
                 self._on_event(events.Notice("error", f"rank {rank} is left out, it can't start: {cause}"))
             case rules.Exclude(clip, code):
-                self._on_event(events.Notice("warning", f"{self._describe_clip(*clip)} is skipped: {code}"))
+                self._on_event(events.Notice("warning", f"{self._name(*clip)} is skipped: {code}"))
             case rules.Drain():
                 for rank in self._alive():
-                    self._workers[rank].drain()
+                    self._end(rank, WorkerHandle.drain)
             case rules.GiveUp(reason):
-                self._give_up = self._give_up or WorkerError(
-                    reason,
-                    why=f"{self._state.remaining} chunks are not done; what is committed is kept",
-                    fix="mend the cause, then run the same command to go on",
-                )
+                why = f"{self._state.remaining} chunks are not done; what is committed is kept"
+                fix = "mend the cause, then run the same command to go on"
+                self._error = self._error or WorkerError(reason, why=why, fix=fix)
 
     def _spawn(self, rank: int) -> None:
-        run_id = uuid.uuid4().hex[:12]
         if rank in self._workers:
             self._workers[rank].close()
-        self._finished.discard(rank)
         self._watchdog.forget(rank)
-        orders = worker_orders(self._orders, rank, run_id, self._boards)
-        self._workers[rank] = WorkerHandle(self._context, orders, self._orders.devices.environments[rank])
+        orders = worker_orders(self._orders, rank, uuid.uuid4().hex[:12], self._boards)
+        try:
+            with disk_errors(self._boards):
+                self._workers[rank] = WorkerHandle(self._context, orders, self._orders.devices.environments[rank])
+        except OSError as error:
+            raise cannot_start(error) from error
+        self._ended.discard(rank)
+
+    def _end(self, rank: int, ask: Callable[[WorkerHandle], None]) -> None:
+        """Have a worker end: by asking it, or at once if it is still loading, since it has nothing to lose."""
+        if self._workers[rank].board.loading:
+            self._dismissed.add(rank)
+            self._workers[rank].kill()
+        else:
+            ask(self._workers[rank])
 
     # ---- watching
 
-    def _watch_boards(self) -> None:
+    def _watch(self) -> None:
+        self._watchdog.tick()
         for rank in self._alive():
             worker = self._workers[rank]
-            idle = worker.board.loading or not self._state.ranks[rank].chunks
-            if rank in self._verdicts or (idle and not worker.is_stopped()):
+            busy = worker.board.loading or self._state.ranks[rank].chunks or self._state.over
+            if not busy or rank in self._verdicts or rank in self._dismissed:
                 self._watchdog.forget(rank)
             elif (verdict := self._watchdog.look(rank, worker)) is not None:
                 self._verdicts[rank] = verdict
                 worker.dump_stacks()
-                time.sleep(STACKS_S)
                 worker.kill()
-
-    def _stages(self, rank: int) -> events.StageSeconds:
-        past = self._past_stages.get(rank, events.StageSeconds(rank=rank))
-        if rank in self._finished:
-            return past
-        now = self._workers[rank].board.counters()
-        names = ("decode", "encode", "rows", "write", "wait")
-        return replace(past, **{name: getattr(past, name) + now[name] for name in names})
 
     def _report_stages(self) -> None:
         for stages in self.stage_seconds():
@@ -288,21 +295,34 @@ class Fleet:
 
     # ---- stopping
 
-    def _drain(self, why: str, stop: StopRequests) -> None:
+    def _fail(self, error: PrepError) -> None:
+        """End the run with this error; nobody is started any more."""
+        self._error = self._error or error
+        self._decide(rules.DrainAsked())
+
+    def _drain(self, why: str) -> None:
+        """Let the workers finish what is on their encoders, for a limited time, then raise."""
+        patience = self._orders.config.supervision.stop_s
+        deadline = time.monotonic() + patience
+        self._decide(rules.DrainAsked())
         chunks = sum(len(rank.begun) for rank in self._state.ranks.values())
-        text = f"{why}: stopping; waiting up to {self._orders.config.supervision.stop_s:.0f} s for {chunks} chunks in flight"
-        self._on_event(events.Notice("warning", text))
-        self._decide(rules.DrainAsked(why))
-        deadline = time.monotonic() + self._orders.config.supervision.stop_s
-        while self._alive() and time.monotonic() < deadline and not stop.immediately:
-            self._step(stop)
-        raise self._give_up or Stopped(
-            f"{why}: stopped with {self._state.remaining} of {len(self._state.todo)} chunks to do",
+        waits = f"waiting up to {patience:.0f} s for {chunks} chunks in flight on {len(self._alive())} workers"
+        self._on_event(events.Notice("warning", f"{why}: stopping; {waits}"))
+        while self._alive() and time.monotonic() < deadline and not self._stop.immediately:
+            self._step()
+        if left := self._alive():
+            text = f"{len(left)} workers are ended at once; what they had not committed is done again next time"
+            self._on_event(events.Notice("warning", text))
+        self._raise(why)
+
+    def _raise(self, why: str) -> None:
+        open_chunks = list(self._state.open)
+        if isinstance(self._error, DiskError):
+            need = int(self._plan.chunks.row_bytes[open_chunks].sum())
+            reason = f"{self._error.why}; the {len(open_chunks)} chunks left need about {need:,} bytes"
+            raise DiskError(self._error.what, why=reason, fix=self._error.fix)
+        raise self._error or Stopped(
+            f"{why}: stopped with {len(open_chunks)} of {len(self._state.todo)} chunks to do",
+            why="what is committed is kept",
             fix="run the same command to go on",
         )
-
-    def _drain_and_raise(self, stop: StopRequests) -> None:
-        with contextlib.suppress(Stopped):
-            self._drain("giving up", stop)
-        assert self._give_up is not None
-        raise self._give_up

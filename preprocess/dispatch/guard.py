@@ -38,17 +38,25 @@ def obey_parent_only() -> None:
 
 
 def dump_stacks_into(path: Path) -> None:
-    """Write all stacks into ``path`` on a crash (SIGSEGV, SIGABRT, ...) and on ``STACKS_SIGNAL``."""
-    file = path.open("w")  # stays open: faulthandler writes to its descriptor from a signal handler
+    """Write all stacks into ``path`` on a crash (SIGSEGV, SIGABRT, ...) and on ``STACKS_SIGNAL``.
+
+    Where the disk refuses the file there are none: what matters will meet the disk soon enough.
+    """
+    try:
+        file = path.open("w")  # stays open: faulthandler writes to its descriptor from a signal handler
+    except OSError:
+        signal.signal(STACKS_SIGNAL, signal.SIG_IGN)
+        return
     faulthandler.enable(file, all_threads=True)
     faulthandler.register(STACKS_SIGNAL, file, all_threads=True)
 
 
 def log_stderr_into(path: Path) -> None:
     """Send file descriptor 2 into ``path``: mpg123, cuDNN and others write there past Python, into the progress bar."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    os.dup2(file, 2)
-    os.close(file)
+    with contextlib.suppress(OSError):  # a disk that refuses it will be told of by who must write
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        os.dup2(file, 2)
+        os.close(file)
 
 
 def remove_if_empty(path: Path) -> None:

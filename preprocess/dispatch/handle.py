@@ -4,9 +4,11 @@ Everything here is used once: a dead worker's queue is discarded, never handed t
 """
 
 import contextlib
+import multiprocessing.process
 import os
 import queue
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -17,12 +19,14 @@ from ...core.paths import OutputPaths
 from .board import Board
 from .decide import QUEUE_DEPTH
 from .guard import DRAIN, PARENT_SIGNALS, STACKS_SIGNAL, remove_if_empty
-from .messages import Failed, FromWorker, Task, receive
+from .messages import FromWorker, Task, receive
 from .orders import WorkerOrders
 from .worker import worker_main
 
 JOIN_S = 5.0
 """How long a process that was killed may take to be gone: longer means that it hangs in the kernel (a dead mount)."""
+STACKS_S = 1.0
+"""How long a stuck worker may take to write its stacks; a signal handler does it, in milliseconds."""
 
 
 class WorkerHandle:
@@ -32,7 +36,10 @@ class WorkerHandle:
         self.rank = orders.rank
         self.run_id = orders.run_id
         paths = OutputPaths(Path(orders.output_dir))
-        self._logs = (paths.worker_log(orders.rank, orders.run_id), paths.worker_stacks(orders.rank, orders.run_id))
+        self.journal = paths.journal(orders.rank, orders.run_id)
+        self._stacks = paths.worker_stacks(orders.rank, orders.run_id)
+        self._log = paths.worker_log(orders.rank, orders.run_id)
+        self._killed_at: float | None = None
         self.board = Board.create(Path(orders.board_path), orders.decode_threads)
         self._inbox = context.Queue(maxsize=QUEUE_DEPTH + 1)  # + 1: the None that ends it
         self._inbox.cancel_join_thread()
@@ -43,7 +50,7 @@ class WorkerHandle:
             args=(orders, self._inbox, outbox_write, lifeline_read, os.getpid()),
             name=f"prep-rank{orders.rank}",
         )
-        with _environment(environment), _signals_blocked():
+        with _environment(environment), signals_blocked():
             self._process.start()
         lifeline_read.close()  # the parent's copies: an end of file must be seen when the worker is gone
         outbox_write.close()
@@ -60,8 +67,13 @@ class WorkerHandle:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it lives; negative: the signal that killed it."""
+        """None while it lives; negative: the signal that killed it. Needs no sentinel, which a grandchild may hold."""
         return self._process.exitcode
+
+    @property
+    def is_unkillable(self) -> bool:
+        """SIGKILL does not end it: it hangs in the kernel, as with a dead mount, and may do so for hours."""
+        return self._killed_at is not None and self.exit_code is None and time.monotonic() - self._killed_at > JOIN_S
 
     def send(self, task: Task) -> None:
         """Put a task into the inbox. Never blocks: ``decide`` keeps at most ``QUEUE_DEPTH`` there."""
@@ -84,11 +96,20 @@ class WorkerHandle:
                 yield receive(self.outbox)
 
     def dump_stacks(self) -> None:
-        """Have it write the stacks of its threads into its stacks file."""
+        """Have it write the stacks of its threads into its stacks file, and wait for them."""
         self._signal(STACKS_SIGNAL)
+        deadline, before, now = time.monotonic() + STACKS_S, 0, 0
+        while time.monotonic() < deadline and not (now and now == before):
+            time.sleep(0.05)
+            before, now = now, _size(self._stacks)
+
+    def evidence(self) -> tuple[Path, ...]:
+        """Files that tell of its end: its stacks after a crash or a stall, and what it wrote to stderr."""
+        return tuple(path for path in (self._stacks, self._log) if _size(path))
 
     def kill(self) -> None:
         """SIGKILL; its end shows at the sentinel."""
+        self._killed_at = self._killed_at or time.monotonic()
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
@@ -99,10 +120,8 @@ class WorkerHandle:
         """Wait for the end that the sentinel announced: its pipe closes a moment before the exit code is there."""
         self._process.join(JOIN_S)
 
-    def describe_end(self, last_words: Failed | None) -> str:
+    def describe_end(self) -> str:
         """How it ended, for people."""
-        if last_words is not None:
-            return last_words.text
         code = self.exit_code
         if code is None or code >= 0:
             guard = (
@@ -112,7 +131,7 @@ class WorkerHandle:
             )
             return f"ended with exit code {code}{guard}"
         hint = " (often the kernel's out-of-memory killer: see dmesg)" if -code == signal.SIGKILL else ""
-        return f"killed by {signal.Signals(-code).name}{hint}"
+        return f"killed by {_signal_name(-code)}{hint}"
 
     def is_stopped(self) -> bool:
         """Whether somebody sent it SIGSTOP (state T): then it is not its decoder that hangs."""
@@ -127,13 +146,27 @@ class WorkerHandle:
         if self._process.is_alive():
             self.kill()
         self._process.join(JOIN_S)
+        if self._process.is_alive():
+            multiprocessing.process._children.discard(self._process)  # type: ignore[attr-defined]  # else we can't exit
         self._inbox.close()
         self._lifeline.close()
         self.outbox.close()
         with contextlib.suppress(FileNotFoundError):
             self.board.remove()
-        for log in self._logs:
-            remove_if_empty(log)
+        for path in (self._log, self._stacks):
+            remove_if_empty(path)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _signal_name(number: int) -> str:
+    """Real-time signals have no names in Python."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 @contextlib.contextmanager
@@ -152,7 +185,7 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _signals_blocked() -> Iterator[None]:
+def signals_blocked() -> Iterator[None]:
     """A child without handlers yet (and multiprocessing's resource tracker) must not be killed by a group's signal."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, PARENT_SIGNALS)
     try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
+from ...core.errors import ClipFault, FaultCode
 from ...core.paths import OutputPaths
 from ...core.units import LatentSpec
 from ...writers.records import ClosedRecord
@@ -27,12 +28,14 @@ from .messages import Closed, FromWorker, Measured, Remark, clipped
 from .orders import WorkerOrders
 from .prefetch import Decode, Prefetcher
 from .reuse import LazyEncoder, Reuse
+from .roots import require_root
 from .work import ChunkWork, Decoded
 from .write_stage import WriteStage
 
 TEST_HOOK = "PREP_TEST_DECODE_HOOK"
 """Environment variable with a "module:function"; for tests of supervision only."""
-_CLIP_FACTS = ("audio_path", "file_size", "mtime_ns", "num_frames", "source_rate", "channels")
+_GONE = {FaultCode.MISSING_AUDIO, FaultCode.UNREADABLE}
+_CLIP_FACTS = ("audio_path", "audio_root", "file_size", "mtime_ns", "num_frames", "source_rate", "channels")
 
 
 def load_stages(
@@ -84,8 +87,9 @@ def load_stages(
         fingerprint_of=plans.fingerprint_of,
         board=board,
         send=send,
+        wake=prefetcher.wake,
     )
-    return prefetcher, EncodeStage(encoder, board), write_stage
+    return prefetcher, EncodeStage(encoder, orders.info, board), write_stage
 
 
 def _fitting(encoder: LatentEncoder, send: Callable[[FromWorker], None]) -> FittingEncoder:
@@ -117,8 +121,13 @@ def _decoder(settings: AudioSettings, spec: LatentSpec, reuse: Reuse | None) -> 
         )
         if hook is not None:
             hook(clip["audio_path"])
-        found = None if reuse is None else reuse.find(clip["audio_path"], planned)
-        return found or decode(clip["audio_path"], spec, settings, planned)
+        try:
+            found = None if reuse is None else reuse.find(clip["audio_path"], planned)
+            return found or decode(clip["audio_path"], spec, settings, planned)
+        except ClipFault as error:
+            if error.fault.code in _GONE:
+                require_root(clip["audio_root"])
+            raise
 
     return decode_clip
 

@@ -4,13 +4,21 @@ Each encodes to fewer than PIPE_BUF bytes, so that a pipe takes it whole or not 
 """
 
 from multiprocessing.connection import Connection
+from typing import Literal
 
 import msgspec
 
+from ...core.errors import PrepError
+
 MAX_BYTES = 4000
 """PIPE_BUF is 4,096 on Linux; the pipe adds a length of 4 bytes."""
-MAX_TEXT = 3000
-"""Bytes kept of a failure's text; the whole of it goes to the worker's log file."""
+MAX_TEXT = 2800
+"""Bytes kept of a failure's text."""
+MAX_ADVICE = 500
+"""Bytes kept of its reason, and of what to do about it."""
+
+
+FailureKind = Literal["start", "disk", "bug"]
 
 
 class Excluded(msgspec.Struct, frozen=True, array_like=True):
@@ -75,10 +83,22 @@ class Closed(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The worker ends with an error. ``kind`` is "start", "disk" or "bug"."""
+    """The worker ends with an error; the three parts of its text may be cut."""
 
-    kind: str
-    text: str
+    kind: FailureKind
+    what: str
+    why: str = ""
+    fix: str = ""
+
+    @property
+    def text(self) -> str:
+        """All three parts."""
+        return str(PrepError(self.what, why=self.why, fix=self.fix))
+
+    @classmethod
+    def of(cls, kind: FailureKind, error: PrepError) -> "Failed":
+        """The message that an error of ours becomes."""
+        return cls(kind, clipped(error.what), clipped(error.why, MAX_ADVICE), clipped(error.fix, MAX_ADVICE))
 
 
 class Finished(msgspec.Struct, frozen=True, tag=True):
@@ -98,12 +118,12 @@ FromWorker = Ready | Measured | Taken | Committed | HandedBack | Closed | Failed
 _decoder = msgspec.msgpack.Decoder(FromWorker)
 
 
-def clipped(text: str) -> str:
-    """``text`` cut in the middle to at most ``MAX_TEXT`` bytes; its end says more than its begin."""
+def clipped(text: str, limit: int = MAX_TEXT) -> str:
+    """``text`` cut in the middle to at most ``limit`` bytes; its end says more than its begin."""
     raw = text.encode("utf-8", "replace")
-    if len(raw) <= MAX_TEXT:
-        return text
-    head, tail = raw[: MAX_TEXT // 4], raw[-(3 * MAX_TEXT // 4) + 8 :]
+    if len(raw) <= limit:
+        return raw.decode()
+    head, tail = raw[: limit // 4], raw[-(3 * limit // 4) + 8 :]
     return head.decode("utf-8", "ignore") + " ... " + tail.decode("utf-8", "ignore")
 
 

@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum
 
 import msgspec
 
-from ...core.errors import ClipFault, Fault, FaultCode, Stage
+from ...core.errors import ClipFault, Fault, FaultCode, PrepError, Stage
 from ..plan.plans import Plans
 from .board import Board
 from .budget import ByteBudget
@@ -24,7 +25,14 @@ CHUNKS_AHEAD = 2
 """Chunks begun and not yet encoded: the one on the encoder and the one being decoded behind it."""
 
 Decode = Callable[[ChunkWork, int], Decoded]
-"""Decodes one clip (row of the chunk). Raises ClipFault."""
+"""Decodes one clip (row of the chunk). Raises ClipFault, or PrepError for what must end the worker."""
+
+
+class _Mark(Enum):
+    """What stands between the batches."""
+
+    WAKE = "wake"
+    END = "end"
 
 
 class Prefetcher:
@@ -48,11 +56,13 @@ class Prefetcher:
         self._slots = iter(range(num_threads))
         self._lock = threading.Lock()
         self._ahead = threading.Semaphore(CHUNKS_AHEAD)
-        self._ready: queue.Queue[BatchWork | None] = queue.Queue()
+        self._encoded = threading.Condition()
+        self._unencoded = 0
+        self._ready: queue.Queue[BatchWork | _Mark] = queue.Queue()
         self._begun: dict[int, None] = {}
         self._error: BaseException | None = None
         self.ended = False
-        """The inbox gave its None; all batches are out."""
+        """The inbox gave its None, and ``next`` has given all batches."""
         self.draining = threading.Event()
 
     def start(self) -> None:
@@ -60,15 +70,22 @@ class Prefetcher:
         threading.Thread(target=self._feed, name="feeder", daemon=True).start()
 
     def next(self) -> BatchWork | None:
-        """The next batch; None when woken by ``drain``, or when ``ended``. Raises what broke the feeder."""
+        """The next batch; None when woken, or when ``ended``. Raises what broke the feeder."""
         batch = self._ready.get()
-        if batch is None and self._error is not None:
-            raise self._error
-        return batch
+        if isinstance(batch, BatchWork):
+            return batch
+        if batch is _Mark.END:
+            self.ended = True
+            if self._error is not None:
+                raise self._error
+        return None
 
     def done(self, batch: BatchWork) -> None:
         """The batch is encoded: its waveforms are no longer held."""
         self._budget.release(batch.reserved)
+        with self._encoded:
+            self._unencoded -= 1
+            self._encoded.notify_all()
         if batch.last:
             del self._begun[batch.chunk.chunk_id]
             self._ahead.release()
@@ -76,7 +93,11 @@ class Prefetcher:
     def drain(self) -> None:
         """Take no more tasks, and wake the consumer."""
         self.draining.set()
-        self._ready.put(None)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let ``next`` return None once: there is something else for its caller to look at."""
+        self._ready.put(_Mark.WAKE)
 
     def begun(self) -> tuple[int, ...]:
         """Chunks that were begun and not encoded to their end."""
@@ -90,8 +111,7 @@ class Prefetcher:
                 self._begin(msgspec.msgpack.decode(raw, type=Task))
         except BaseException as error:  # the worker's main thread raises it again
             self._error = error
-        self.ended = True
-        self._ready.put(None)
+        self._ready.put(_Mark.END)
 
     def _begin(self, task: Task) -> None:
         self._ahead.acquire()
@@ -112,14 +132,19 @@ class Prefetcher:
             reserved = int(sizes[rows.start : rows.stop].sum())
             self._budget.reserve(reserved)
             audio = [early.get(row) or self._submit(chunk, row) for row in rows]
+            with self._encoded:
+                self._unencoded += 1
             self._ready.put(BatchWork(chunk, rows, audio, reserved, last=rows is batches[-1]))
 
     def _decode_singly(self, chunk: ChunkWork) -> dict[int, Future[Decoded | Fault]]:
-        """Suspects of a crash: one at a time, with nothing else in flight, so that the next crash names one."""
+        """Suspects of a crash: one at a time and nothing beside, so that the next crash names one.
+
+        All that was begun before is decoded *and encoded* first: an encoder that crashes must not blame a decoder.
+        """
         if not chunk.task.singly:
             return {}
-        for barrier in [self._pool.submit(time.sleep, 0) for _ in range(self._pool._max_workers)]:
-            barrier.result()
+        with self._encoded:
+            self._encoded.wait_for(lambda: self._unencoded == 0)
         early: dict[int, Future[Decoded | Fault]] = {}
         for row in chunk.task.singly:
             early[row] = self._submit(chunk, row)
@@ -148,6 +173,8 @@ class Prefetcher:
             return self._decode(chunk, row)
         except ClipFault as error:
             return error.fault
+        except PrepError:
+            raise
         except Exception as error:  # one bad clip costs one row, whatever a decoder raises
             return Fault(Stage.DECODE, FaultCode.UNREADABLE, f"{type(error).__name__}: {error}")
         finally:

@@ -4,8 +4,13 @@
 
 torch and the encoder are imported and loaded here, never in the parent. Ends with exit code 0 after all it was given is
 committed and its shard closed; with 1 after a ``Failed`` message; at once when its parent is gone.
+
+It leaves by ``os._exit``: all that counts is on disk by then, and an orderly exit would first decode every clip that is
+still in line, wait for ever for a decoder that hangs, and give CUDA's teardown a chance to crash.
 """
 
+import contextlib
+import os
 import sys
 import threading
 import time
@@ -18,7 +23,7 @@ from ...core.errors import DiskError, PrepError
 from ...core.paths import OutputPaths
 from . import guard
 from .board import Board
-from .messages import Failed, Finished, FromWorker, HandedBack, Ready, clipped, encode
+from .messages import Failed, FailureKind, Finished, FromWorker, HandedBack, Ready, clipped, encode
 from .orders import WorkerOrders
 
 if TYPE_CHECKING:
@@ -36,7 +41,11 @@ def worker_main(orders: WorkerOrders, inbox: Any, outbox: Connection, lifeline: 
     guard.dump_stacks_into(paths.worker_stacks(orders.rank, orders.run_id))
     worker = Worker(orders, paths, inbox, outbox)
     guard.watch_lifeline(lifeline, worker.drain)
-    sys.exit(worker.run())
+    exit_code = worker.run()
+    with contextlib.suppress(OSError):  # the log may lie on a full disk
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(exit_code)
 
 
 class Worker:
@@ -51,23 +60,24 @@ class Worker:
 
     def run(self) -> int:
         """The process' exit code."""
-        kind = "start"
+        kind: FailureKind = "start"
         try:
-            prefetcher, encode_stage, write_stage = self._load()
+            stages = self._load()
             kind = "bug"
-            self._work(prefetcher, encode_stage, write_stage)
+            self._work(*stages)
         except DiskError as error:
-            self._send(Failed("disk", clipped(str(error))))
-            return 1
+            self._send(Failed.of("disk", error))
         except PrepError as error:
-            self._send(Failed(kind, clipped(str(error))))
-            return 1
+            self._send(Failed.of(kind, error))
         except Exception:
-            traceback.print_exc()  # into the log: a message holds no more than its end
-            self._send(Failed(kind, clipped(traceback.format_exc())))
-            return 1
-        self._send(Finished())
-        return 0
+            text = traceback.format_exc()
+            self._send(Failed(kind, clipped(text)))
+            with contextlib.suppress(OSError):
+                sys.stderr.write(text)  # into the log, whole
+        else:
+            self._send(Finished())
+            return 0
+        return 1
 
     def drain(self) -> None:
         """Called on the lifeline's thread: stop after the chunk on the encoder."""
@@ -85,7 +95,7 @@ class Worker:
 
         stages = load_stages(self._orders, self._paths, self._inbox, self._board, self._send)
         self._prefetcher = stages[0]
-        if self._draining.is_set():
+        if self._draining.is_set():  # the parent asked while there was no prefetcher to tell
             stages[0].drain()
         self._board.ready()
         self._send(Ready(self._orders.device_name, time.monotonic() - began))
@@ -97,6 +107,7 @@ class Worker:
         while on_encoder or not self._draining.is_set():
             batch = prefetcher.next()
             if batch is None:
+                write_stage.check()
                 if prefetcher.ended:
                     break
                 continue

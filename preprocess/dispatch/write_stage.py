@@ -1,5 +1,6 @@
 """The write thread: a chunk's outcomes become rows, a block and a journal line, while the next chunk is encoded."""
 
+import contextlib
 import queue
 import threading
 import time
@@ -43,10 +44,12 @@ class WriteStage:
         fingerprint_of: Callable[[int], str],
         board: Board,
         send: Callable[[FromWorker], None],
+        wake: Callable[[], None],
     ) -> None:
+        """``wake`` is called when the thread has ended with an error, which ``check`` then raises."""
         self._writer, self._tokenizer, self._spec = writer, tokenizer, info.spec
         self._rank, self._device, self._fingerprint_of = rank, device, fingerprint_of
-        self._board, self._send = board, send
+        self._board, self._send, self._wake = board, send, wake
         self._chunks: queue.Queue[ChunkWork | None] = queue.Queue(CHUNKS_WAITING)
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="write", daemon=True)
@@ -55,7 +58,7 @@ class WriteStage:
     def put(self, chunk: ChunkWork) -> None:
         """Hand over a chunk whose every clip has an outcome. Raises what stopped the thread."""
         while True:
-            self._raise_error()
+            self.check()
             try:
                 return self._chunks.put(chunk, timeout=0.5)
             except queue.Full:
@@ -70,10 +73,11 @@ class WriteStage:
             except queue.Full:
                 continue
         self._thread.join()
-        self._raise_error()
+        self.check()
         self._writer.close()
 
-    def _raise_error(self) -> None:
+    def check(self) -> None:
+        """Raise what stopped the thread, if something did."""
         if self._error is not None:
             raise self._error
 
@@ -82,8 +86,10 @@ class WriteStage:
             while (chunk := self._chunks.get()) is not None:
                 self._commit(chunk)
         except Exception as error:  # raised again on the main thread
-            self._writer.abandon()
             self._error = error
+            with contextlib.suppress(OSError):
+                self._writer.abandon()
+            self._wake()
 
     def _commit(self, chunk: ChunkWork) -> None:
         began = time.perf_counter()

@@ -158,14 +158,14 @@ def test_the_run_ends_when_no_rank_can_start():
 def test_draining_hands_out_nothing_and_restarts_nobody():
     """The time left belongs to the chunks in flight."""
     state, _ = run_through(rules.start((0, 1, 2, 3), (0,)), RankReady(0))
-    state, drain = decide(state, DrainAsked("SIGTERM"))
+    state, drain = decide(state, DrainAsked())
     state, taken = decide(state, TaskTaken(0, 0))
     state, died = decide(state, RankDied(0, "killed"))
 
     assert [Drain()] == drain
     assert [] == taken
     assert [] == died
-    assert [] == decide(state, DrainAsked("SIGTERM"))[1]
+    assert [] == decide(state, DrainAsked())[1]
 
 
 def test_a_chunk_handed_back_twice_is_in_line_once():
