@@ -24,7 +24,7 @@ def check_output(paths: OutputPaths) -> None:
         raise _cannot_be_made(paths, error) from error
     if is_file:
         raise OutputError(f"output_dir {paths.root} is a file", fix="name another folder")
-    if paths.provenance.exists():
+    if paths.provenance.exists() or (paths.plan.exists() and paths.state.exists()):
         return
     foreign = [paths.card.name] if paths.card.exists() else []  # ours comes after provenance.json
     if not paths.plan.exists():
