@@ -79,9 +79,9 @@ class Adoption:
         for found in records:
             if found.record is not None:
                 journal.append(found.record)
-        journal.append(closed)
-        if first is None:
+        if first is None:  # before the line that it is about: a kill between the two must not leave an empty shard
             journal.append(DroppedRecord(rank=rank, run_id=self._run_id, number=number))
+        journal.append(closed)
         return first is not None
 
     def adopt_without_rows(self, chunk: int) -> bool:

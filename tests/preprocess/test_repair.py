@@ -22,6 +22,7 @@ from latentprep.writers.block import END_MARK, decode_block
 from latentprep.writers.ipc_message import RECORD_BATCH, MessageHeader, walk_headers
 from latentprep.writers.verify import find_damage
 
+from .corpus_changes import BulkCorpus
 from .runs import bulk_config
 
 NUM_CLIPS = 24
@@ -350,6 +351,44 @@ def test_without_prep_another_plan_is_refused(copy: RunConfig, whole: tuple[RunC
     assert [] == repaired(copy)[1]
 
 
+@pytest.fixture
+def extended(tmp_path: Path) -> tuple[RunConfig, RunSummary]:
+    """A dataset of two plans."""
+    config = bulk_config(
+        tmp_path, 16, limits={"max_chunk_rows": 2}, shards={"max_rows": 6}, workers=1, seconds=(0.5, 1)
+    )
+    run(config)
+    corpus = BulkCorpus(config)
+    corpus.add("new#song#1")
+    corpus.relabel(1)
+    return config, run(config, extend=True)
+
+
+def test_an_extended_dataset_is_repaired(extended: tuple[RunConfig, RunSummary]):
+    """Blocks of an older plan are as good as those of the last one."""
+    config, reference = extended
+    there = shards(config)
+    lost = chunks_of(there[MIDDLE])[1:2]
+    flip_in_block(1)(there)
+
+    summary, encoded, _ = repaired(config)
+
+    assert lost == encoded
+    assert_whole(config, summary, reference)
+
+
+def test_an_extended_dataset_without_prep_is_not_touched(extended: tuple[RunConfig, RunSummary]):
+    """One plan over the corpora of now has other chunks; the dataset itself can be used as it is."""
+    config, _ = extended
+    shutil.rmtree(config.output_dir / ".prep")
+    before = {path.name: path.read_bytes() for path in config.output_dir.iterdir() if path.is_file()}
+
+    with pytest.raises(OutputError, match="extended"):
+        run(config)
+
+    assert before == {path.name: path.read_bytes() for path in config.output_dir.iterdir() if path.is_file()}
+
+
 KILLER = """
 import os, signal, sys
 from pathlib import Path
@@ -395,7 +434,7 @@ def killed_run(config: RunConfig, folder: Path, step: int) -> bool:
 
 
 OFTEN = (5, 14, -1)
-STEPS = (*OFTEN, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 8, 11, 16, 18, 24, 30)))
+STEPS = (*OFTEN, *(pytest.param(step, marks=pytest.mark.slow) for step in (2, 8, 11, 16, 18, 21, 24, 30)))
 
 
 @pytest.mark.parametrize("step", STEPS)
