@@ -183,13 +183,13 @@ def _dispatch(
         )
         with stop.polled(), Fleet(orders, plan, tell, stop) as fleet:
             fleet.run(todo)
-            wall = time.monotonic() - (fleet.ready_at or time.monotonic())
+            wall = time.monotonic() - (fleet.report.ready_at or time.monotonic())
             return Dispatched(
                 started=started,
                 todo=todo,
                 wall_seconds=wall,
                 stages=fleet.stage_seconds(),
-                precision_error=fleet.precision_error,
+                precision_error=fleet.report.precision_error,
             )
 
 

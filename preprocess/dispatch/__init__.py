@@ -16,5 +16,6 @@ The protocol, in five sentences.
 5. What is done is not what a message says but what the journal says: when a worker dies, the parent reads its journal
    before it hands its chunks to another one.
 
-``decide.py`` holds all the rules (who gets what, what a death means) as a pure function; ``fleet.py`` only acts.
+``decide.py`` holds all the rules (who gets what, what a death means) as a pure function over the events and actions of
+``moves.py``; ``fleet.py`` only acts, on the processes of ``crew.py``.
 """

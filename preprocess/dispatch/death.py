@@ -3,9 +3,9 @@
 import signal
 from dataclasses import dataclass
 
-from .decide import ClipKey
 from .handle import WorkerHandle
 from .messages import Failed
+from .moves import ClipKey
 from .watchdog import Verdict
 
 

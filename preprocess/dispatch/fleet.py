@@ -4,32 +4,26 @@ One loop on the parent's main thread: wait for messages, process ends, signals o
 act. All waiting is on pipes and sentinels, never on something that a dead process should fill.
 """
 
-import multiprocessing
-import shutil
-import tempfile
 import time
-import uuid
 from collections.abc import Callable
-from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
-from pathlib import Path
 from types import TracebackType
 
 from ...core.errors import DiskError, PrepError, Stopped, WorkerError
-from ...core.units import samples_to_seconds
 from ...writers.atomic import disk_errors
 from ...writers.journal import CommittedChunk, committed_chunks
 from .. import events
 from ..plan.plans import Plans
 from . import decide as rules
-from .board import Board
+from . import moves
+from .crew import Crew
 from .death import examine
-from .handle import WorkerHandle, signals_blocked
-from .messages import Closed, Committed, Failed, Finished, FromWorker, HandedBack, Measured, Ready, Remark, Taken
-from .orders import FleetOrders, worker_orders
-from .stages import StageTotals
+from .handle import WorkerHandle
+from .messages import Committed, Failed, FromWorker, HandedBack, Ready, Taken
+from .orders import FleetOrders
+from .report import FleetReport
 from .stop import StopRequests
-from .trouble import cannot_start, disk_error, output_trouble
+from .trouble import disk_error, output_trouble
 from .watchdog import Verdict, Watchdog
 
 TICK_S = 1.0
@@ -37,50 +31,31 @@ TICK_S = 1.0
 WATCH_EVERY_S = 0.5
 """How often they are looked at when much happens: small chunks commit hundreds of times a second."""
 STAGES_EVERY_S = 5.0
-FLOAT16_ROUNDING = 5e-4
-"""Largest relative error of the cast that follows: what a precision's own error is to be seen against."""
 
 
 class Fleet:
     """The workers of one run. Use as a context manager: leaving it ends and reaps every process."""
 
     def __init__(self, orders: FleetOrders, plan: Plans, on_event: events.EventSink, stop: StopRequests) -> None:
-        self._orders, self._plan, self._on_event, self._stop = orders, plan, on_event, stop
-        self._context = multiprocessing.get_context("spawn")
-        self._workers: dict[int, WorkerHandle] = {}
-        self._ended: set[int] = set()
-        self._dismissed: set[int] = set()
-        self._last_words: dict[int, Failed] = {}
-        self._verdicts: dict[int, Verdict] = {}
-        self._told: set[str] = set()
-        self._watchdog = Watchdog(orders.config.supervision)
-        self._stages = StageTotals()
+        self._orders, self._plan, self._stop = orders, plan, stop
+        self.report = FleetReport(plan, orders.config.encoder.precision, on_event)
+        self._crew = Crew(orders)
         self._state = rules.start((), ())
         self._error: PrepError | None = None
+        self._last_words: dict[int, Failed] = {}
+        self._dismissed: set[int] = set()
+        self._verdicts: dict[int, Verdict] = {}
+        self._watchdog = Watchdog(orders.config.supervision)
         self._next_watch = self._next_stages = 0.0
-        self.ready_at: float | None = None
-        """Monotonic time of the first worker's readiness."""
-        self.precision_error: float | None = None
-        """The largest that a worker measured; None if none did."""
 
     def __enter__(self) -> "Fleet":
-        try:
-            with disk_errors(Path(tempfile.gettempdir())):
-                self._boards = Path(tempfile.mkdtemp(prefix="prep-boards-"))
-            with signals_blocked():  # a signal to the whole group must not end the tracker
-                resource_tracker.ensure_running()
-        except OSError as error:
-            raise cannot_start(error) from error
+        self._crew.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for rank in self._alive():
-            self._workers[rank].kill()
-        for worker in self._workers.values():
-            worker.close()
-        shutil.rmtree(self._boards, ignore_errors=True)
+        self._crew.__exit__(kind, error, trace)
 
     # ---- the run
 
@@ -92,23 +67,15 @@ class Fleet:
         ranks = tuple(range(min(self._orders.devices.num_ranks, len(todo))))
         self._state = rules.start(todo, ranks)
         for rank in ranks:
-            self._spawn(rank)
+            self._crew.spawn(rank)
         self._until(lambda: self._state.remaining == 0)
-        for rank in self._alive():
-            self._end(rank, WorkerHandle.finish)
-        self._until(lambda: not self._alive())
+        self._end_all(WorkerHandle.finish)
+        self._until(lambda: not self._crew.living)
         self._report_stages()
 
     def stage_seconds(self) -> tuple[events.StageSeconds, ...]:
         """Busy seconds per rank, over all incarnations."""
-        return tuple(self._stages.with_board(rank, self._board(rank)) for rank in sorted(self._workers))
-
-    def _board(self, rank: int) -> Board | None:
-        return None if rank in self._ended else self._workers[rank].board
-
-    def _alive(self) -> list[int]:
-        """Ranks whose end has not been dealt with."""
-        return [rank for rank in self._workers if rank not in self._ended]
+        return self._crew.stage_seconds()
 
     def _until(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -119,15 +86,19 @@ class Fleet:
                 self._drain(f"{self._stop.name} received")
 
     def _step(self) -> None:
-        by_pipe = {self._workers[rank].outbox: rank for rank in self._alive()}
-        by_sentinel = {self._workers[rank].sentinel: rank for rank in self._alive()}
-        ready = set(wait([*by_pipe, *by_sentinel, self._stop.fileno()], timeout=TICK_S))
-        for rank in [rank for pipe, rank in by_pipe.items() if pipe in ready]:
-            self._listen(rank)
-        for rank in [rank for sentinel, rank in by_sentinel.items() if sentinel in ready or self._is_gone(rank)]:
-            self._bury(rank)
+        living = self._crew.living
+        pipes = [item for worker in living.values() for item in (worker.outbox, worker.sentinel)]
+        ready = set(wait([*pipes, self._stop.fileno()], timeout=TICK_S))
+        for rank, worker in living.items():
+            if worker.outbox in ready:
+                self._listen(rank, worker)
+        for rank, worker in living.items():
+            if worker.sentinel in ready or worker.exit_code is not None or worker.is_unkillable:
+                self._ended(rank)
         self._stop.clear()
-        now = time.monotonic()
+        self._look_around(time.monotonic())
+
+    def _look_around(self, now: float) -> None:
         if now >= self._next_watch:
             self._next_watch = now + WATCH_EVERY_S
             self._watch()
@@ -135,80 +106,51 @@ class Fleet:
             self._next_stages = now + STAGES_EVERY_S
             self._report_stages()
 
-    def _is_gone(self, rank: int) -> bool:
-        """Its sentinel may be silent: a grandchild holds it, or the process hangs in the kernel."""
-        worker = self._workers[rank]
-        return worker.exit_code is not None or worker.is_unkillable
+    def _report_stages(self) -> None:
+        for stages in self.stage_seconds():
+            self.report.tell(stages)
 
     # ---- messages
 
-    def _listen(self, rank: int) -> None:
-        for message in self._workers[rank].messages():
+    def _listen(self, rank: int, worker: WorkerHandle) -> None:
+        for message in worker.messages():
             self._heard(rank, message)
 
     def _heard(self, rank: int, message: FromWorker) -> None:
+        self.report.heard(rank, message)
         match message:
-            case Ready(device, seconds):
-                self.ready_at = self.ready_at or time.monotonic()
-                self._on_event(events.WorkerReady(rank, device, seconds))
-                self._decide(rules.RankReady(rank))
-            case Measured(error):
-                self._measured(rank, error)
+            case Ready():
+                self._decide(moves.RankReady(rank))
             case Taken(chunk_id):
-                self._decide(rules.TaskTaken(rank, chunk_id))
+                self._decide(moves.TaskTaken(rank, chunk_id))
             case Committed(chunk_id, num_rows, num_skipped):
                 self._committed(rank, CommittedChunk(chunk_id, num_rows, num_skipped))
             case HandedBack(chunk_id):
-                self._decide(rules.TaskHandedBack(rank, chunk_id))
-            case Closed(name, num_rows, num_bytes):
-                self._on_event(events.ShardClosed(rank, name, num_rows, num_bytes))
+                self._decide(moves.TaskHandedBack(rank, chunk_id))
             case Failed():
                 self._last_words[rank] = message
-            case Finished():
-                pass  # its end follows
-            case Remark(text, topic):
-                if not topic or topic not in self._told:
-                    self._on_event(events.Notice("warning", f"rank {rank}: {text}"))
-                self._told.add(topic)
-
-    def _measured(self, rank: int, error: float) -> None:
-        precision = self._orders.config.encoder.precision
-        text = f"rank {rank}: {precision} latents differ from strict float32 by {error:.1e} relative"
-        self._on_event(events.Notice("info", f"{text} (rounding to float16: {FLOAT16_ROUNDING:.0e})"))
-        self.precision_error = max(self.precision_error or 0.0, error)
+            case _:
+                pass  # for people, or Finished: its end follows
 
     def _committed(self, rank: int, chunk: CommittedChunk) -> None:
-        if chunk.chunk_id not in self._state.ranks[rank].chunks:
-            return
-        self._decide(rules.TaskCommitted(rank, chunk.chunk_id))
-        self._on_event(
-            events.ChunkDone(
-                rank=rank,
-                chunk_id=chunk.chunk_id,
-                num_rows=chunk.num_rows,
-                num_skipped=chunk.num_skipped,
-                audio_seconds=samples_to_seconds(
-                    int(self._plan.chunk_samples[chunk.chunk_id]), self._plan.spec.sample_rate
-                ),
-            )
-        )
+        """Told by a message, or by the journal of a dead worker; the second time it is not news."""
+        if chunk.chunk_id in self._state.ranks[rank].chunks:
+            self._decide(moves.TaskCommitted(rank, chunk.chunk_id))
+            self.report.committed(rank, chunk)
 
     # ---- ends
 
-    def _bury(self, rank: int) -> None:
+    def _ended(self, rank: int) -> None:
         """A process is gone: hear its last messages, believe its journal, then decide."""
-        worker = self._workers[rank]
-        worker.reap()
-        self._listen(rank)
-        self._stages.keep(rank, worker.board)
-        self._ended.add(rank)
+        worker = self._crew.bury(rank)
+        self._listen(rank, worker)
         self._believe_journal(rank, worker)
         last_words = self._last_words.pop(rank, None)
         if trouble := disk_error(last_words) or output_trouble(self._orders.paths):
             self._fail(trouble)
         as_told = rank in self._dismissed or (worker.exit_code == 0 and self._state.over)
         if as_told or (last_words is not None and last_words.kind == "disk"):
-            self._decide(rules.RankLeft(rank))
+            self._decide(moves.RankLeft(rank))
         else:
             self._lost(rank, worker, last_words)
 
@@ -222,65 +164,47 @@ class Fleet:
 
     def _lost(self, rank: int, worker: WorkerHandle, last_words: Failed | None) -> None:
         death = examine(worker, last_words, self._verdicts.pop(rank, None))
-        self._on_event(events.WorkerLost(rank, death.cause, tuple(self._name(*clip) for clip in death.clips)))
-        died = rules.RankDied(rank, death.cause, external=death.external, suspects=death.suspects, hung=death.hung)
+        self.report.lost(rank, death)
+        died = moves.RankDied(rank, death.cause, external=death.external, suspects=death.suspects, hung=death.hung)
         self._decide(died)
-
-    def _name(self, chunk_id: int, row: int) -> str:
-        clip = self._plan.chunk(chunk_id).slice(row, 1).to_pylist()[0]
-        return f"{clip['dataset_name']}/{clip['item_name']} ({clip['audio_path']})"
 
     # ---- decisions
 
-    def _decide(self, event: rules.FleetEvent) -> None:
+    def _decide(self, event: moves.FleetEvent) -> None:
         self._state, actions = rules.decide(self._state, event)
         for action in actions:
             self._act(action)
 
-    def _act(self, action: rules.Action) -> None:
+    def _act(self, action: moves.Action) -> None:
         match action:
-            case rules.Assign(rank, task):
-                self._workers[rank].send(task)
-            case rules.Respawn(rank):
-                self._spawn(rank)
-            case rules.LeaveOut(rank, cause):
-                self._on_event(events.Notice("error", f"rank {rank} is left out, it can't start: {cause}"))
-            case rules.Exclude(clip, code):
-                self._on_event(events.Notice("warning", f"{self._name(*clip)} is skipped: {code}"))
-            case rules.Drain():
-                for rank in self._alive():
-                    self._end(rank, WorkerHandle.drain)
-            case rules.GiveUp(reason):
+            case moves.Assign(rank, task):
+                self._crew[rank].send(task)
+            case moves.Respawn(rank):
+                self._watchdog.forget(rank)
+                self._crew.spawn(rank)
+            case moves.LeaveOut():
+                self.report.left_out(action)
+            case moves.Exclude():
+                self.report.excluded(action)
+            case moves.Drain():
+                self._end_all(WorkerHandle.drain)
+            case moves.GiveUp(reason):
                 why = f"{self._state.remaining} chunks are not done; what is committed is kept"
                 fix = "mend the cause, then run the same command to go on"
                 self._error = self._error or WorkerError(reason, why=why, fix=fix)
 
-    def _spawn(self, rank: int) -> None:
-        if rank in self._workers:
-            self._workers[rank].close()
-        self._watchdog.forget(rank)
-        orders = worker_orders(self._orders, rank, uuid.uuid4().hex[:12], self._boards)
-        try:
-            with disk_errors(self._boards):
-                self._workers[rank] = WorkerHandle(self._context, orders, self._orders.devices.environments[rank])
-        except OSError as error:
-            raise cannot_start(error) from error
-        self._ended.discard(rank)
-
-    def _end(self, rank: int, ask: Callable[[WorkerHandle], None]) -> None:
-        """Have a worker end: by asking it, or at once if it is still loading, since it has nothing to lose."""
-        if self._workers[rank].board.loading:
-            self._dismissed.add(rank)
-            self._workers[rank].kill()
-        else:
-            ask(self._workers[rank])
-
-    # ---- watching
+    def _end_all(self, ask: Callable[[WorkerHandle], None]) -> None:
+        """Have every worker end: by asking it, or at once if it is still loading, since it has nothing to lose."""
+        for rank, worker in self._crew.living.items():
+            if worker.board.loading:
+                self._dismissed.add(rank)
+                worker.kill()
+            else:
+                ask(worker)
 
     def _watch(self) -> None:
         self._watchdog.tick()
-        for rank in self._alive():
-            worker = self._workers[rank]
+        for rank, worker in self._crew.living.items():
             busy = worker.board.loading or self._state.ranks[rank].chunks or self._state.over
             if not busy or rank in self._verdicts or rank in self._dismissed:
                 self._watchdog.forget(rank)
@@ -289,30 +213,26 @@ class Fleet:
                 worker.dump_stacks()
                 worker.kill()
 
-    def _report_stages(self) -> None:
-        for stages in self.stage_seconds():
-            self._on_event(stages)
-
     # ---- stopping
 
     def _fail(self, error: PrepError) -> None:
         """End the run with this error; nobody is started any more."""
         self._error = self._error or error
-        self._decide(rules.DrainAsked())
+        self._decide(moves.DrainAsked())
 
     def _drain(self, why: str) -> None:
         """Let the workers finish what is on their encoders, for a limited time, then raise."""
         patience = self._orders.config.supervision.stop_s
         deadline = time.monotonic() + patience
-        self._decide(rules.DrainAsked())
+        self._decide(moves.DrainAsked())
         chunks = sum(len(rank.begun) for rank in self._state.ranks.values())
-        waits = f"waiting up to {patience:.0f} s for {chunks} chunks in flight on {len(self._alive())} workers"
-        self._on_event(events.Notice("warning", f"{why}: stopping; {waits}"))
-        while self._alive() and time.monotonic() < deadline and not self._stop.immediately:
+        waits = f"waiting up to {patience:.0f} s for {chunks} chunks in flight on {len(self._crew.living)} workers"
+        self.report.notice("warning", f"{why}: stopping; {waits}")
+        while self._crew.living and time.monotonic() < deadline and not self._stop.immediately:
             self._step()
-        if left := self._alive():
-            text = f"{len(left)} workers are ended at once; what they had not committed is done again next time"
-            self._on_event(events.Notice("warning", text))
+        if left := len(self._crew.living):
+            text = f"{left} workers are ended at once; what they had not committed is done again next time"
+            self.report.notice("warning", text)
         self._raise(why)
 
     def _raise(self, why: str) -> None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ..config import SupervisionSettings
 from .board import Board
-from .decide import ClipKey
+from .moves import ClipKey
 
 STEP_S = 5.0
 """Counted at most between two looks, which are a second apart."""

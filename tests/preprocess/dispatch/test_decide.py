@@ -7,28 +7,30 @@ from hypothesis import strategies as st
 
 from latentprep.core.errors import FaultCode
 from latentprep.preprocess.dispatch import decide as rules
-from latentprep.preprocess.dispatch.decide import (
+from latentprep.preprocess.dispatch.decide import FleetState, decide
+from latentprep.preprocess.dispatch.messages import Excluded, Task
+from latentprep.preprocess.dispatch.moves import (
+    Action,
     Assign,
     Drain,
     DrainAsked,
     Exclude,
-    FleetState,
+    FleetEvent,
     GiveUp,
     LeaveOut,
     RankDied,
+    RankLeft,
     RankReady,
     Respawn,
     TaskCommitted,
     TaskHandedBack,
     TaskTaken,
-    decide,
 )
-from latentprep.preprocess.dispatch.messages import Excluded, Task
 
 
-def run_through(state: FleetState, *events: rules.FleetEvent) -> tuple[FleetState, list[rules.Action]]:
+def run_through(state: FleetState, *events: FleetEvent) -> tuple[FleetState, list[Action]]:
     """The state after all events, and the actions of the last one."""
-    actions: list[rules.Action] = []
+    actions: list[Action] = []
     for event in events:
         state, actions = decide(state, event)
     return state, actions
@@ -118,7 +120,7 @@ def test_a_clip_survives_two_kills_from_outside():
 def test_deaths_without_progress_end_the_run():
     """Something is wrong that restarts do not mend, and a run that restarts for ever looks alive."""
     state = rules.start((0, 1), (0,))
-    actions: list[rules.Action] = []
+    actions: list[Action] = []
     for _ in range(rules.MAX_DEATHS):
         state, actions = run_through(state, RankReady(0), TaskTaken(0, 0), RankDied(0, "driver error"))
 
@@ -193,6 +195,36 @@ def test_a_rank_that_dies_when_all_is_committed_is_not_started_again():
     assert [] == decide(state, RankDied(0, "killed"))[1]
 
 
+def test_simultaneous_deaths_of_all_ranks_do_not_end_the_run():
+    """One shortage of memory on the node kills every worker at once; it may do so twice."""
+    state = rules.start(tuple(range(100)), tuple(range(16)))
+    actions: list[Action] = []
+    for _ in range(2):
+        for rank in range(16):
+            state, _ = decide(state, RankReady(rank))
+        for rank in range(16):
+            state, actions = decide(state, RankDied(rank, "killed by SIGKILL", external=True))
+            assert Respawn(rank) in actions
+
+
+def test_a_rank_that_leaves_gives_back_what_it_was_silent_about():
+    """Chunks that lay unread in its inbox when it was asked to drain; nobody died, and nobody is blamed."""
+    state, _ = run_through(rules.start((0, 1, 2), (0,)), RankReady(0), TaskTaken(0, 0), DrainAsked())
+
+    state, actions = decide(state, RankLeft(0))
+
+    assert ([], 0) == (actions, state.deaths)
+    assert (0, 1, 2) == state.open
+    assert state.ranks[0].out
+
+
+def test_a_rank_that_fails_to_start_while_draining_is_not_complained_about():
+    """It was not needed any more."""
+    state, _ = run_through(rules.start((0, 1), (0, 1)), RankReady(0), DrainAsked())
+
+    assert [] == decide(state, RankDied(1, "no memory"))[1]
+
+
 def holders(state: FleetState) -> Counter[int]:
     """How many places each open chunk is in: with a rank, in the retry line, or not yet handed out."""
     places = [*state.todo[state.next :], *state.retries]
@@ -210,14 +242,15 @@ def test_no_chunk_is_lost_or_in_two_places(data: st.DataObject):
     for _ in range(data.draw(st.integers(0, 60))):
         rank = data.draw(st.integers(0, num_ranks - 1))
         begun, waiting = state.ranks[rank].begun, state.ranks[rank].waiting
-        choices: list[rules.FleetEvent] = [RankReady(rank), RankDied(rank, "x", suspects=tuple((c, 0) for c in begun))]
+        choices: list[FleetEvent] = [RankReady(rank), RankDied(rank, "x", suspects=tuple((c, 0) for c in begun))]
         choices += [TaskTaken(rank, chunk) for chunk in waiting[:1]]
         choices += [TaskCommitted(rank, chunk) for chunk in begun[:1]]
         choices += [TaskHandedBack(rank, chunk) for chunk in begun]
+        choices += [RankLeft(rank), DrainAsked()]
         event = data.draw(st.sampled_from(choices))
         state, _ = decide(state, event)
         if isinstance(event, TaskCommitted):
             committed.add(event.chunk_id)
 
-    assert Counter(set(state.todo) - committed) == holders(state)
+    assert Counter(set(state.todo) - committed) == holders(state) == Counter(state.open)
     assert len(committed) == state.committed

@@ -4,6 +4,7 @@ from multiprocessing import Pipe
 
 import pytest
 
+from latentprep.core.errors import DiskError
 from latentprep.preprocess.dispatch import messages
 
 
@@ -11,6 +12,14 @@ from latentprep.preprocess.dispatch import messages
 def test_no_message_is_longer_than_a_pipe_takes_at_once(text: str):
     """Beyond 4,096 bytes a write is not atomic: a worker stopped in the middle would block the parent."""
     raw = messages.encode(messages.Failed("bug", messages.clipped(text)))
+
+    assert len(raw) <= messages.MAX_BYTES
+
+
+def test_an_error_with_three_long_parts_fits_and_arrives():
+    """The parent says what, why and what to do in the worker's words."""
+    error = DiskError("what " * 2000, why="why " * 2000, fix="感" * 2000 + "\ud800")
+    raw = messages.encode(messages.Failed.of("disk", error))
 
     assert len(raw) <= messages.MAX_BYTES
 
