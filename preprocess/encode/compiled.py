@@ -4,8 +4,8 @@ Sizes are dynamic from the first call, so one graph serves all lengths and all b
 other sizes (voxcpm.py). The first call is made here, on silence, while the worker still counts as loading: a compiler that
 is missing shows before any clip is touched, and no watchdog takes a minute of compiling for a stall.
 
-A worker never falls back to eager on its own: compiled and eager differ in 0.2 % of the float16 cells, so one of the two
-is fixed when the plan is made (compile_choice.py).
+A worker never falls back to eager on its own: compiled and eager differ in 0.2 to 0.5 % of the float16 cells, so one of the
+two is fixed when the plan is made (compile_choice.py).
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _failed(error: Exception) -> WorkerError:
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     return WorkerError(
         f"the encoder can't be compiled on this machine: {reason}",
-        why="this run's plan says compiled; eager latents differ in 0.2 % of the values and must not stand beside them",
+        why="this run's plan says compiled; eager latents differ in 0.2 to 0.5 % of the values and must not be mixed in",
         fix="install g++ and the headers of this Python (python3-dev), or start anew with encoder.compile=never and "
         "--overwrite",
     )

@@ -2,7 +2,7 @@
 
 The same arithmetic as ``Encoder`` in another order of memory: [B, C, 1, T] channels-last lies as T rows of C values, so
 a pointwise convolution is one plain matrix product and snake reads its alphas as a vector. VoxCPM2's size, one thread:
-1.2 times as fast as ``Encoder`` when both run eager, and what the compiler makes the most of (docs/performance.md).
+1.3 times as fast as ``Encoder`` when both run eager, and what the compiler makes the most of (docs/performance.md).
 
 One module serves both ways. Eager, snake works in one temporary that is its output; compiled, it is written as plain
 arithmetic, which the compiler fuses into one pass over memory, padding included.
