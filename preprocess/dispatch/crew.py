@@ -55,6 +55,7 @@ class Crew:
         orders = worker_orders(self._orders, rank, uuid.uuid4().hex[:12], self._boards)
         try:
             with disk_errors(self._boards):
+                self._boards.mkdir(mode=0o700, exist_ok=True)  # a cleaner of temporary folders may have been here
                 self._workers[rank] = WorkerHandle(self._context, orders, self._orders.devices.environments[rank])
         except OSError as error:
             raise cannot_start(error) from error

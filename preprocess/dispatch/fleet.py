@@ -180,8 +180,7 @@ class Fleet:
             case moves.Assign(rank, task):
                 self._crew[rank].send(task)
             case moves.Respawn(rank):
-                self._watchdog.forget(rank)
-                self._crew.spawn(rank)
+                self._respawn(rank)
             case moves.LeaveOut():
                 self.report.left_out(action)
             case moves.Exclude():
@@ -192,6 +191,13 @@ class Fleet:
                 why = f"{self._state.remaining} chunks are not done; what is committed is kept"
                 fix = "mend the cause, then run the same command to go on"
                 self._error = self._error or WorkerError(reason, why=why, fix=fix)
+
+    def _respawn(self, rank: int) -> None:
+        self._watchdog.forget(rank)
+        try:
+            self._crew.spawn(rank)
+        except PrepError as error:  # the others finish what is on their encoders
+            self._fail(error)
 
     def _end_all(self, ask: Callable[[WorkerHandle], None]) -> None:
         """Have every worker end: by asking it, or at once if it is still loading, since it has nothing to lose."""

@@ -151,7 +151,7 @@ class WorkerHandle:
         self._inbox.close()
         self._lifeline.close()
         self.outbox.close()
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             self.board.remove()
         for path in (self._log, self._stacks):
             remove_if_empty(path)

@@ -91,6 +91,7 @@ def test_a_disk_that_fills_up_under_the_shards(corpus: RunConfig, undisturbed: E
     assert_finishes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_when_the_journal_is_begun(corpus: RunConfig, undisturbed: Ended, disk: SmallDisk):
     """While the workers load."""
     config = onto(disk, corpus)
@@ -128,7 +129,9 @@ def test_a_disk_that_fills_up_at_the_very_end(
     assert 0.0 == again.encoded_seconds
 
 
-@pytest.mark.parametrize("leave", [0, 4 * 4096, 12 * 4096])
+@pytest.mark.parametrize(
+    "leave", [4 * 4096, *(pytest.param(leave, marks=pytest.mark.slow) for leave in (0, 12 * 4096))]
+)
 def test_a_disk_without_room_for_the_plan(leave: int, corpus: RunConfig, undisturbed: Ended, disk: SmallDisk):
     """Or for the lock, or for the clips on their way into the plan; no half of one is left."""
     config = onto(disk, corpus)
@@ -142,6 +145,7 @@ def test_a_disk_without_room_for_the_plan(leave: int, corpus: RunConfig, undistu
     assert_finishes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_while_a_run_is_stopping(
     corpus: RunConfig, undisturbed: Ended, disk: SmallDisk, tmp_path: Path
 ):
@@ -158,6 +162,7 @@ def test_a_disk_that_fills_up_while_a_run_is_stopping(
     assert_finishes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_disk_that_turns_read_only(corpus: RunConfig, undisturbed: Ended, breakable: LoopDisk, tmp_path: Path):
     """As ext4 does when it meets damage; and again at the next start, before anything is done."""
     config = onto(breakable, corpus)
@@ -174,6 +179,7 @@ def test_a_disk_that_turns_read_only(corpus: RunConfig, undisturbed: Ended, brea
     assert_finishes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_unplugged(corpus: RunConfig, undisturbed: Ended, breakable: LoopDisk, tmp_path: Path):
     """EIO for everything, from the plan to the journal."""
     config = onto(breakable, corpus)
@@ -189,6 +195,7 @@ def test_a_disk_that_is_unplugged(corpus: RunConfig, undisturbed: Ended, breakab
     assert_finishes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_mount_that_vanishes(corpus: RunConfig, undisturbed: Ended, breakable: LoopDisk, tmp_path: Path):
     """The folder below it must not be taken for the dataset."""
     config = onto(breakable, corpus)

@@ -21,6 +21,11 @@ from .runs import bulk_config
 CLIPS = 60
 
 
+def slow(value: object) -> object:
+    """A variant that the quick tests leave out: two real runs take some ten seconds."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> RunConfig:
     """60 short clips in chunks of at most 4, two workers."""
@@ -54,7 +59,7 @@ def assert_resumes(config: RunConfig, undisturbed: Ended) -> None:
     assert (0, undisturbed.digest) == (again.code, again.digest), again.err
 
 
-@pytest.mark.parametrize("number", [SIGTERM, SIGINT, SIGUSR1, SIGUSR2])
+@pytest.mark.parametrize("number", [SIGTERM, *(slow(number) for number in (SIGINT, SIGUSR1, SIGUSR2))])
 def test_a_signal_drains_and_the_same_command_goes_on(
     number: Signals, config: RunConfig, undisturbed: Ended, tmp_path: Path
 ):
@@ -72,7 +77,7 @@ def test_a_signal_drains_and_the_same_command_goes_on(
     assert_resumes(config, undisturbed)
 
 
-@pytest.mark.parametrize("number", [SIGINT, SIGUSR1])
+@pytest.mark.parametrize("number", [SIGINT, slow(SIGUSR1)])
 def test_a_signal_to_the_whole_group_is_one_drain(
     number: Signals, config: RunConfig, undisturbed: Ended, tmp_path: Path
 ):
@@ -106,6 +111,7 @@ def test_a_second_signal_means_now(config: RunConfig, undisturbed: Ended, tmp_pa
     assert_resumes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_drain_has_an_end(config: RunConfig, undisturbed: Ended, tmp_path: Path):
     """After ``stop_s`` the workers that still hang are killed; the scheduler would kill all."""
     supervision = config.supervision.model_copy(update={"stop_s": 2.0})
@@ -136,7 +142,7 @@ def test_workers_that_still_load_are_not_waited_for(config: RunConfig, undisturb
     assert_resumes(config, undisturbed)
 
 
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+@pytest.mark.parametrize("options", [(), slow(("--dry-run",))])
 def test_a_signal_while_planning_leaves_nothing_broken(
     options: tuple[str, ...], config: RunConfig, undisturbed: Ended, tmp_path: Path
 ):
@@ -211,6 +217,7 @@ def test_no_worker_outlives_a_killed_parent(config: RunConfig, undisturbed: Ende
     assert_resumes(config, undisturbed)
 
 
+@pytest.mark.slow
 def test_workers_that_still_load_do_not_outlive_it_either(config: RunConfig, undisturbed: Ended):
     """They may be at their imports, before any code of ours runs."""
     with RealRun(config) as run:

@@ -1,5 +1,8 @@
 """Workers that die, hang, stall or can't start, in real runs: the run goes on, and its rows are those of a good run."""
 
+import os
+import shutil
+import signal
 from pathlib import Path
 
 import datasets
@@ -11,7 +14,7 @@ from latentprep.preprocess.config import RunConfig, SupervisionSettings
 
 from . import hooks
 from .hooks import decoded, environment
-from .real_run import Ended, finished, read_events, skipped
+from .real_run import Ended, RealRun, finished, read_events, skipped
 from .runs import bulk_config
 
 CLIPS = 40
@@ -182,6 +185,27 @@ def test_deaths_without_progress_end_the_run(config: RunConfig, tmp_path: Path):
     assert 1 == ended.code
     assert 6 == len(losses(config.output_dir))
     assert "6 workers died in a row without a finished chunk; the last one, rank 0: the driver is gone" in ended.err
+
+
+def test_a_worker_that_cannot_be_replaced_ends_the_run_in_order(config: RunConfig, undisturbed: Ended, tmp_path: Path):
+    """The others finish what is on their encoders, and nothing is lost. Here the temporary folder is spoilt."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    two = config.model_copy(update={"workers": 2})
+    with RealRun(two, env=environment(tmp_path / "hook", seconds=0.1) | {"TMPDIR": str(temporary)}) as run:
+        run.until(lambda: len(run.events("ChunkDone")) >= 2)
+        [boards] = temporary.iterdir()
+        shutil.rmtree(boards)
+        boards.touch()
+        os.kill(run.workers()[0], signal.SIGKILL)
+        ended = run.end()
+    again = finished(two)
+
+    assert 1 == ended.code, ended.err
+    assert "no worker process can be started: " in ended.err
+    assert "stopping; waiting up to 10 s" in ended.err
+    assert "Traceback" not in ended.err
+    assert (0, undisturbed.digest) == (again.code, again.digest), again.err
 
 
 def test_a_good_run_leaves_no_logs_stacks_or_boards(config: RunConfig, tmp_path: Path):
