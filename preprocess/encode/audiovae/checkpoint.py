@@ -15,7 +15,7 @@ import xxhash
 
 from ....core.errors import CheckpointError
 from .config import AudioVaeConfig, read_config
-from .shapes import Shape, expected_shapes
+from .shapes import BOUNDARIES, Shape, expected_shapes
 
 SAFETENSORS_NAME = "audiovae.safetensors"
 PICKLE_NAME = "audiovae.pth"
@@ -23,6 +23,7 @@ PICKLE_NAME = "audiovae.pth"
 _MAX_HEADER_BYTES = 100_000_000
 """The format's own limit; a larger number means that this is no safetensors file."""
 _READ_BYTES = 1 << 22
+_FLOATS = {"F16", "BF16", "F32", "F64"}
 _NUM_LISTED = 3
 """Keys that a message names before it only counts."""
 
@@ -64,7 +65,10 @@ def open_checkpoint(folder: Path) -> Checkpoint:
         )
     checkpoint = Checkpoint(folder, read_config(folder), _find_weights(folder))
     if not checkpoint.is_pickle:
-        check_shapes(expected_shapes(checkpoint.config), _header_shapes(checkpoint.weights), checkpoint.weights)
+        tensors = _read_header(checkpoint.weights)
+        shapes = {key: tensor.shape for key, tensor in tensors.items()}
+        check_shapes(expected_shapes(checkpoint.config), shapes, checkpoint.weights)
+        _check_types(tensors, checkpoint.weights)
     return checkpoint
 
 
@@ -115,8 +119,23 @@ def _find_weights(folder: Path) -> Path:
     )
 
 
-def _header_shapes(path: Path) -> dict[str, Shape]:
-    """Shapes by key from a safetensors header: 8 bytes little-endian length, then JSON, then the data."""
+def _check_types(tensors: Mapping[str, _Tensor], where: Path) -> None:
+    for key, tensor in tensors.items():
+        if tensor.dtype not in _FLOATS and key != BOUNDARIES:
+            raise not_floats(where, key, tensor.dtype)
+
+
+def not_floats(where: Path, key: str, dtype: str) -> CheckpointError:
+    """The error for a tensor of weights that holds something else than floating-point numbers."""
+    return CheckpointError(
+        f"{where}: {key} is of type {dtype}, supported are floats of 16 to 64 bits",
+        why="quantized or converted weights are not the network that trainers decode with",
+        fix="take the weights as they were published",
+    )
+
+
+def _read_header(path: Path) -> dict[str, _Tensor]:
+    """Tensors by key from a safetensors header: 8 bytes little-endian length, then JSON, then the data."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -127,12 +146,12 @@ def _header_shapes(path: Path) -> dict[str, Shape]:
     try:
         entries = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
         tensors = {key: msgspec.json.decode(raw, type=_Tensor) for key, raw in entries.items() if key != "__metadata__"}
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise damaged(path, f"its header is not that of a safetensors file ({error})") from error
     end = 8 + length + max((tensor.data_offsets[1] for tensor in tensors.values()), default=0)
     if size < end:
         raise damaged(path, f"has {size} bytes, its header speaks of {end}")
-    return {key: tensor.shape for key, tensor in tensors.items()}
+    return tensors
 
 
 def _other_network(where: Path, difference: str) -> CheckpointError:

@@ -8,16 +8,26 @@ the language model around the VAE are not looked at.
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
 from ....core.errors import CheckpointError
 from ....core.units import LatentSpec
+from ...plain_file import read_plain_file
 
 CONFIG_NAME = "config.json"
 
+MAX_CONFIG_BYTES = 64 << 20
+_MAX_RATE = 1_000_000
+"""Hz; beyond it, and beyond the next three, a number is a slip that would only show as a lack of memory."""
+_MAX_CHANNELS = 65_536
+_MAX_STRIDE = 4096
+_MAX_PATCH = 1024
+_MAX_BLOCKS = 16
+
 Version = Literal[1, 2]
+T = TypeVar("T")
 
 _VERSIONS: dict[str, Version] = {"voxcpm": 1, "voxcpm2": 2}
 
@@ -116,16 +126,17 @@ def read_config(folder: Path) -> AudioVaeConfig:
 
 def _parse(path: Path) -> _ConfigFile:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_ConfigFile)
+        return msgspec.json.decode(read_plain_file(path, max_bytes=MAX_CONFIG_BYTES), type=_ConfigFile)
     except OSError as error:
         raise CheckpointError(
             f"{path}: can't be read ({error.strerror})",
             why="config.json says which VAE the weights belong to",
             fix="point encoder.path at a VoxCPM checkpoint folder: config.json, audiovae.safetensors, tokenizer.json",
         ) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise CheckpointError(
-            f"{path}: {error}",
+            f"{path}: {reason}",
             why="the VAE's structure is read from this file",
             fix="download config.json of the checkpoint again; it must be the one that came with the weights",
         ) from error
@@ -143,13 +154,18 @@ def _resolve(file: _ConfigFile, path: Path) -> AudioVaeConfig:
         encoder_dim=vae.encoder_dim,
         encoder_rates=vae.encoder_rates,
         latent_dim=vae.latent_dim,
-        decoder_dim=vae.decoder_dim or (2048 if is_v2 else 1536),
-        decoder_rates=vae.decoder_rates or ((8, 6, 5, 2, 2, 2) if is_v2 else (8, 8, 5, 2)),
+        decoder_dim=_or_default(vae.decoder_dim, 2048 if is_v2 else 1536),
+        decoder_rates=_or_default(vae.decoder_rates, (8, 6, 5, 2, 2, 2) if is_v2 else (8, 8, 5, 2)),
         sample_rate=vae.sample_rate,
         out_sample_rate=vae.out_sample_rate if is_v2 else vae.sample_rate,
         sr_bin_boundaries=vae.sr_bin_boundaries if is_v2 else None,
         patch_size=file.patch_size,
     )
+
+
+def _or_default(value: T | None, default: T) -> T:
+    # an empty list or a 0 that somebody wrote is not absent
+    return default if value is None else value
 
 
 def _refuse_unsupported(file: _ConfigFile, vae: _VaeSection, path: Path) -> None:
@@ -167,26 +183,35 @@ def _refuse_unsupported(file: _ConfigFile, vae: _VaeSection, path: Path) -> None
 
 def _checked(config: AudioVaeConfig, path: Path) -> AudioVaeConfig:
     """Refuse numbers from which no network can be built, or whose rates contradict each other."""
-    sizes = {
-        "patch_size": (config.patch_size,),
-        "audio_vae_config.encoder_dim": (config.encoder_dim,),
-        "audio_vae_config.latent_dim": (config.latent_dim,),
-        "audio_vae_config.decoder_dim": (config.decoder_dim,),
-        "audio_vae_config.sample_rate": (config.sample_rate,),
-        "audio_vae_config.out_sample_rate": (config.out_sample_rate,),
-        "audio_vae_config.encoder_rates": config.encoder_rates,
-        "audio_vae_config.decoder_rates": config.decoder_rates,
-    }
-    for key, values in sizes.items():
-        if not values or min(values) < 1:
-            raise _unsupported(path, key, list(values), "positive whole numbers")
+    _check_sizes(config, path)
     boundaries = config.sr_bin_boundaries or ()
     if list(boundaries) != sorted(boundaries):
         raise _unsupported(path, "audio_vae_config.sr_bin_boundaries", list(boundaries), "rising numbers")
+    if len(boundaries) > _MAX_BLOCKS or not all(0 <= boundary <= _MAX_RATE for boundary in boundaries):
+        wanted = f"at most {_MAX_BLOCKS} rates from 0 to {_MAX_RATE}"
+        raise _unsupported(path, "audio_vae_config.sr_bin_boundaries", list(boundaries[:_MAX_BLOCKS]), wanted)
     if config.decoder_dim % (1 << len(config.decoder_rates)):
         raise _unsupported(path, "audio_vae_config.decoder_dim", config.decoder_dim, "halved by each decoder rate")
     _check_rates(config, path)
     return config
+
+
+def _check_sizes(config: AudioVaeConfig, path: Path) -> None:
+    sizes = {
+        "patch_size": ((config.patch_size,), _MAX_PATCH),
+        "audio_vae_config.encoder_dim": ((config.encoder_dim,), _MAX_CHANNELS),
+        "audio_vae_config.latent_dim": ((config.latent_dim,), _MAX_CHANNELS),
+        "audio_vae_config.decoder_dim": ((config.decoder_dim,), _MAX_CHANNELS),
+        "audio_vae_config.sample_rate": ((config.sample_rate,), _MAX_RATE),
+        "audio_vae_config.out_sample_rate": ((config.out_sample_rate,), _MAX_RATE),
+        "audio_vae_config.encoder_rates": (config.encoder_rates, _MAX_STRIDE),
+        "audio_vae_config.decoder_rates": (config.decoder_rates, _MAX_STRIDE),
+    }
+    for key, (values, most) in sizes.items():
+        if not values or min(values) < 1 or max(values) > most:
+            raise _unsupported(path, key, list(values[:_MAX_BLOCKS]), f"positive whole numbers up to {most}")
+        if len(values) > _MAX_BLOCKS:
+            raise _unsupported(path, key, len(values), f"at most {_MAX_BLOCKS} numbers")
 
 
 def _check_rates(config: AudioVaeConfig, path: Path) -> None:
@@ -201,8 +226,9 @@ def _check_rates(config: AudioVaeConfig, path: Path) -> None:
 
 
 def _unsupported(path: Path, key: str, value: object, wanted: str) -> CheckpointError:
+    text = msgspec.json.encode(value).decode()
     return CheckpointError(
-        f"{path}: {key} is {msgspec.json.encode(value).decode()}, supported is {wanted}",
+        f"{path}: {key} is {text if len(text) <= 120 else text[:117] + '...'}, supported is {wanted}",
         why="latents of a network that this program does not implement would be wrong without a word",
         fix="use a VoxCPM (V1, V1.5) or VoxCPM2 checkpoint with its config.json unchanged",
     )

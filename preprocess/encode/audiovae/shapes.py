@@ -13,6 +13,8 @@ Shape = tuple[int, ...]
 ENTRY_KERNEL = 7
 """Samples seen by the first and the last convolution and by the dilated ones."""
 HEAD_KERNEL = 3
+BOUNDARIES = "decoder.sr_bin_boundaries"
+"""The only tensor that is no weight; whole numbers, which config.json says, too."""
 DILATIONS = (1, 3, 9)
 """One residual unit each."""
 
@@ -56,7 +58,7 @@ def _conditioning(config: AudioVaeConfig) -> Iterator[tuple[str, Shape]]:
     if config.sr_bin_boundaries is None:
         return
     num_boundaries = len(config.sr_bin_boundaries)
-    yield "decoder.sr_bin_boundaries", (num_boundaries,)
+    yield BOUNDARIES, (num_boundaries,)
     for i, width in enumerate(config.decoder_channels()[:-1]):
         for kind in ("scale_embed", "bias_embed"):
             yield f"decoder.sr_cond_model.{i + 2}.{kind}.weight", (num_boundaries + 1, width)

@@ -13,11 +13,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from .checkpoint import Checkpoint, check_shapes, damaged
+from .checkpoint import Checkpoint, check_shapes, damaged, not_floats
 from .config import AudioVaeConfig
 from .decoder import Decoder
 from .encoder import Encoder
-from .shapes import expected_shapes
+from .shapes import BOUNDARIES, expected_shapes
 
 State = dict[str, Tensor]
 M = TypeVar("M", Encoder, Decoder)
@@ -31,7 +31,7 @@ def load_encoder(checkpoint: Checkpoint) -> Encoder:
     Raises:
         CheckpointError: the weights are damaged or of another network.
     """
-    state = fold_weight_norm(_part(_read_state(checkpoint), "encoder."))
+    state = _require_finite(fold_weight_norm(_part(_read_state(checkpoint), "encoder.")), checkpoint)
     encoder = _on_meta(Encoder, checkpoint.config)
     encoder.load_state_dict({k: v for k, v in state.items() if not k.startswith("fc_logvar.")}, assign=True)
     return encoder.eval().requires_grad_(False)
@@ -43,7 +43,7 @@ def load_decoder(checkpoint: Checkpoint) -> Decoder:
     Raises:
         CheckpointError: the weights are damaged or of another network.
     """
-    state = fold_weight_norm(_part(_read_state(checkpoint), "decoder."))
+    state = _require_finite(fold_weight_norm(_part(_read_state(checkpoint), "decoder.")), checkpoint)
     state.pop("sr_bin_boundaries", None)  # config.json says the same
     decoder = _on_meta(Decoder, checkpoint.config)
     decoder.load_state_dict(state, assign=True)
@@ -77,6 +77,17 @@ def _read_state(checkpoint: Checkpoint) -> State:
     state = _read_pickle(checkpoint) if checkpoint.is_pickle else _read_safetensors(checkpoint)
     shapes = {key: tuple(value.shape) for key, value in state.items()}
     check_shapes(expected_shapes(checkpoint.config), shapes, checkpoint.weights)
+    for key, value in state.items():
+        if not value.is_floating_point() and key != BOUNDARIES:
+            raise not_floats(checkpoint.weights, key, str(value.dtype).removeprefix("torch."))
+    return state
+
+
+def _require_finite(state: State, checkpoint: Checkpoint) -> State:
+    """One NaN spreads to all latents, and every clip would be refused one by one."""
+    for key, value in state.items():
+        if not value.isfinite().all():
+            raise damaged(checkpoint.weights, f"{key} holds NaN or infinite numbers")
     return state
 
 
@@ -92,7 +103,10 @@ def _read_pickle(checkpoint: Checkpoint) -> State:
     path = checkpoint.weights
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, EOFError, RuntimeError, ValueError, pickle.UnpicklingError) as error:
+    except pickle.UnpicklingError as error:
+        # torch's own text advises to run the code
+        raise damaged(path, "is no file of tensors, or holds code beside them, which is never run") from error
+    except (OSError, EOFError, RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise damaged(path, f"can't be read as a file of tensors ({reason})") from error
     state = loaded.get(_STATE_KEY, loaded) if isinstance(loaded, dict) else None

@@ -118,3 +118,23 @@ def test_metadata_in_the_header_is_no_tensor(tmp_path: Path):
     assert 6 == open_checkpoint(tmp_path).config.hop_length
     header = (tmp_path / "audiovae.safetensors").read_bytes()
     assert "__metadata__" in json.loads(header[8 : 8 + int.from_bytes(header[:8], "little")])
+
+
+@pytest.mark.parametrize(("dtype", "name"), [(np.int32, "I32"), (np.int8, "I8"), (np.uint8, "U8")])
+def test_whole_numbers_are_no_weights(tmp_path: Path, dtype: type, name: str):
+    """Shapes fit, and latents would be noise; the header tells before a worker starts."""
+    state = random_state(write_config(tmp_path))
+    state["encoder.fc_mu.bias"] = state["encoder.fc_mu.bias"].astype(dtype)
+    save_file(state, tmp_path / "audiovae.safetensors")
+
+    with pytest.raises(CheckpointError, match=rf"encoder\.fc_mu\.bias is of type {name}, supported are floats"):
+        open_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_other_floats_are_weights(tmp_path: Path, dtype: type):
+    """Bundled weights are float16."""
+    state = {key: value.astype(dtype) for key, value in random_state(write_config(tmp_path)).items()}
+    save_file(state, tmp_path / "audiovae.safetensors")
+
+    assert tmp_path == open_checkpoint(tmp_path).folder

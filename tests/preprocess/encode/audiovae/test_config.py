@@ -1,6 +1,7 @@
 """config.json is the only source of geometry: defaults where it is silent, refusals where it asks for the unknown."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,16 @@ def test_the_first_version_rounds_the_padding_of_odd_strides_up():
         ({"feat_dim": 32}, "feat_dim is 32, supported is audio_vae_config.latent_dim, which is 8"),
         ({"patch_size": 0}, "patch_size is [0], supported is positive whole numbers"),
         ({"vae": {"encoder_rates": []}}, "audio_vae_config.encoder_rates is [], supported is positive whole numbers"),
+        ({"patch_size": 10**12}, f"patch_size is [{10**12}], supported is positive whole numbers up to 1024"),
+        ({"vae": {"sample_rate": 10**30}}, "sample_rate is [1000000000000000000000000000000], supported is positive"),
+        ({"vae": {"encoder_dim": 10**9}}, "audio_vae_config.encoder_dim is [1000000000], supported is positive whole"),
+        ({"vae": {"encoder_rates": [1] * 17}}, "audio_vae_config.encoder_rates is 17, supported is at most 16 numbers"),
+        ({"vae": {"decoder_rates": []}}, "audio_vae_config.decoder_rates is [], supported is positive whole numbers"),
+        ({"vae": {"decoder_dim": 0}}, "audio_vae_config.decoder_dim is [0], supported is positive whole numbers"),
+        (
+            {"architecture": "voxcpm2", "vae": {"out_sample_rate": 600, "sr_bin_boundaries": [1, 10**30]}},
+            "sr_bin_boundaries is [1,1000000000000000000000000000000], supported is at most 16 rates from 0 to 1000000",
+        ),
         ({"vae": {"decoder_dim": 18}}, "audio_vae_config.decoder_dim is 18, supported is halved by each decoder rate"),
         ({"vae": {"decoder_rates": [3, 3]}}, "6 samples at 600 Hz go into a latent frame, 9 at 600 Hz come out"),
         ({"vae": {"encoder_dim": "four"}}, "Expected `int`, got `str` - at `$.audio_vae_config.encoder_dim`"),
@@ -101,7 +112,13 @@ def test_an_edited_sample_rate_is_noticed(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"", "truncated"), (b"[1]", "Expected `object`"), (b"\xff", "malformed")]
+    ("content", "message"),
+    [
+        (b"", "truncated"),
+        (b"[1]", "Expected `object`"),
+        (b"\xff", "malformed"),
+        (b'{"x": ' + b"[" * 5000 + b"]" * 5000 + b"}", "it is nested too deeply"),
+    ],
 )
 def test_a_file_that_is_not_a_configuration_is_named(tmp_path: Path, content: bytes, message: str):
     """A Git LFS pointer or an empty download must not look like a bug."""
@@ -112,3 +129,10 @@ def test_a_file_that_is_not_a_configuration_is_named(tmp_path: Path, content: by
 
     assert message in error.value.what
     assert str(tmp_path / "config.json") in error.value.what
+
+
+def test_a_fifo_in_place_of_the_configuration_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "config.json")
+
+    with pytest.raises(CheckpointError, match=r"config\.json: can't be read \(a device or a FIFO, not a file\)"):
+        read_config(tmp_path)

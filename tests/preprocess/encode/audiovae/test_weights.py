@@ -1,10 +1,12 @@
 """The network itself: golden latents and audio of both versions, weight norm, .pth files."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save_file
 
 from latentprep.core.errors import CheckpointError
 from latentprep.preprocess.encode.audiovae.checkpoint import open_checkpoint
@@ -129,8 +131,8 @@ class _Evil:
     ("content", "message"),
     [
         (b"", "can't be read as a file of tensors"),
-        (b"not a pickle", "can't be read as a file of tensors"),
-        (_Evil(), "can't be read as a file of tensors"),
+        (b"not a pickle", "is no file of tensors, or holds code beside them, which is never run"),
+        (_Evil(), "is no file of tensors, or holds code beside them, which is never run"),
         ([1, 2], "holds no state dict"),
         ({"state_dict": {"epoch": 3}}, "holds no state dict"),
     ],
@@ -138,14 +140,50 @@ class _Evil:
 def test_a_pth_file_that_is_no_state_is_refused_and_runs_no_code(
     tmp_path: Path, content: object, message: str, capfd: pytest.CaptureFixture[str]
 ):
-    """Unpickling with weights_only makes tensors and nothing else."""
+    """Unpickling with weights_only makes tensors and nothing else. Torch's own text advises to switch that off."""
     path = write_config(tmp_path) / "audiovae.pth"
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
         torch.save(content, path)
 
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError, match=message) as error:
         load_encoder(open_checkpoint(tmp_path))
 
+    assert "weights_only" not in str(error.value)
     assert "code of a checkpoint ran" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    ("load", "key"), [(load_encoder, "encoder.fc_mu.bias"), (load_decoder, "decoder.model.0.bias")]
+)
+def test_weights_that_are_not_finite_are_refused_at_load(tmp_path: Path, load: Callable, key: str, value: float):
+    """Every clip would be refused, one by one, after hours of waiting for a cluster."""
+    state = random_state(write_config(tmp_path))
+    state[key][-1] = value
+    save_file(state, tmp_path / "audiovae.safetensors")
+
+    with pytest.raises(CheckpointError) as error:
+        load(open_checkpoint(tmp_path))
+
+    assert f"{key.partition('.')[2]} holds NaN or infinite numbers" in error.value.what
+
+
+def test_a_row_without_length_is_refused_like_a_nan(tmp_path: Path):
+    """g v / |v| is not a number where v is 0."""
+    state = random_state(write_config(tmp_path))
+    state["encoder.fc_mu.weight_v"][0] = 0
+    save_file(state, tmp_path / "audiovae.safetensors")
+
+    with pytest.raises(CheckpointError, match=r"fc_mu\.weight holds NaN"):
+        load_encoder(open_checkpoint(tmp_path))
+
+
+def test_whole_numbers_in_a_pth_file_are_no_weights(tmp_path: Path):
+    state = {key: torch.from_numpy(value) for key, value in random_state(write_config(tmp_path)).items()}
+    state["encoder.fc_mu.bias"] = state["encoder.fc_mu.bias"].int()
+    torch.save(state, tmp_path / "audiovae.pth")
+
+    with pytest.raises(CheckpointError, match=r"encoder\.fc_mu\.bias is of type int32, supported are floats"):
+        load_encoder(open_checkpoint(tmp_path))
