@@ -1,7 +1,8 @@
-import os
+import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -104,17 +105,27 @@ def test_a_reader_that_leaves_early_causes_no_traceback():
     assert (ExitCode.FAILED, "") == (process.wait(), errors)
 
 
+def handles(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has installed a handler of a signal (SigCgt of proc(5), one bit a signal)."""
+    caught = Path(f"/proc/{pid}/status").read_text().partition("SigCgt:")[2].split()[0]
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_before_the_workers_start_is_exit_code_75(number: signal.Signals, tmp_path: Path):
     """Reading corpora takes minutes, and schedulers requeue a job that ends with 75, not one that died of a signal."""
-    os.mkfifo(tmp_path / "prep.yaml")  # reading it takes for ever
+    clips = json.dumps([{"wav_fn": f"{i}.wav", "text": "a" * 100} for i in range(200_000)])
+    (tmp_path / "clips.json").write_text(clips)  # takes seconds to read
+    corpus = f"{{name: a, type: json_file, json_path: {tmp_path}/clips.json, audio_root: {tmp_path}}}"
+    (tmp_path / "prep.yaml").write_text(f"output_dir: {tmp_path}/out\nencoder: {{name: dummy}}\ndatasets: [{corpus}]\n")
     command = [sys.executable, "-m", "latentprep.cli.main", "svs", "--config", tmp_path / "prep.yaml"]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    writer = os.open(tmp_path / "prep.yaml", os.O_WRONLY)  # returns when the command has opened it
+    while not handles(run.pid, number):
+        assert run.poll() is None
+        time.sleep(0.01)
 
     run.send_signal(number)
     _, shown = run.communicate(timeout=60)
-    os.close(writer)
 
     assert ExitCode.STOPPED == run.returncode, shown
     assert "prep: interrupted; the same command goes on where this one stopped" == shown.strip()
