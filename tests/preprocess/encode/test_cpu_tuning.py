@@ -22,12 +22,12 @@ print(taken, torch.get_num_threads(), resource.getrusage(resource.RUSAGE_SELF).r
 
 
 def test_large_tensors_reuse_memory_and_there_is_one_thread():
-    """Five sums of 80 MiB would fault in 102,400 pages of 4 KiB; kept memory is faulted in while warming up."""
+    """Five sums of 80 MiB would fault in 102,400 pages of 4 KiB; of kept memory at most one block's worth is new."""
     done = subprocess.run([sys.executable, "-c", _CODE], capture_output=True, text=True, check=True)
     taken, threads, faults = done.stdout.split()
 
     assert ("True", "1") == (taken, threads)
-    assert 5_000 > int(faults)
+    assert 25_000 > int(faults)
 
 
 _TORCH_FIRST = """

@@ -221,7 +221,7 @@ def test_an_encoder_without_windows_ends_with_single_clips():
     assert isinstance(Cramped(0).encoder, WindowedEncoder)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), min_size=1, max_size=2),
     st.integers(1, 60),
