@@ -12,7 +12,7 @@ from latentprep.preprocess.encode.cpu_tuning import tune_cpu
 taken = tune_cpu()
 import resource, torch
 x = torch.zeros(20 << 20)  # 80 MiB, mapped anew at each use by default
-for _ in range(10):
+for _ in range(40):
     x = x + 1
 faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
