@@ -5,6 +5,7 @@ OUT/
   state.json  dataset_info.json  index.arrow  skipped.jsonl  provenance.json  README.md  report.html
   .prep/
     plan.arrow             the plan of the run; plan-2.arrow, ...: those that extended the dataset
+    headers.bin            what audio headers said, so that a second scan opens no audio file
     journal/r0-<run>.jsonl one file per worker incarnation
     open/                  shards being written
     events.jsonl           what the parent reported
@@ -79,6 +80,10 @@ class OutputPaths:
     def extended_plan(self, number: int) -> Path:
         """The ``number``-th plan of the dataset, counted from 1."""
         return self.plan if number == 1 else self.work / f"plan-{number}.arrow"
+
+    @property
+    def headers(self) -> Path:
+        return self.work / "headers.bin"
 
     @property
     def reuse_index(self) -> Path:

@@ -39,7 +39,7 @@ def check_output(paths: OutputPaths) -> None:
 
 @contextlib.contextmanager
 def output_folder(paths: OutputPaths) -> Iterator[None]:
-    """Make the folder and its working folder; take them away again if no plan came to lie there.
+    """Make the folder and its working folder; take them away again if neither a plan nor headers came to lie there.
 
     Raises OutputError if they can't be made, DiskError if the disk refuses them, or anything written inside (the plan,
     a worker's board): a full disk is exit code 75 wherever it shows first.
@@ -50,7 +50,7 @@ def output_folder(paths: OutputPaths) -> Iterator[None]:
         with disk_errors(paths.root):
             yield
     except BaseException:
-        if not existed and not paths.plan.exists():
+        if not existed and not (paths.plan.exists() or paths.headers.exists()):
             shutil.rmtree(paths.root, ignore_errors=True)
         raise
 
@@ -82,11 +82,14 @@ def describe_output(paths: OutputPaths) -> str | None:
 
 
 def clear_output(paths: OutputPaths) -> None:
-    """Delete a run of ours; other files in the folder stay. The lock stays: it is held by who calls this."""
+    """Delete a run of ours; other files in the folder stay.
+
+    The lock stays: it is held by who calls this. So do the audio's headers, which are the same for the next plan.
+    """
     for path in _dataset_files(paths):
         path.unlink()
     for path in list(paths.work.iterdir()):
-        if path.name.startswith("lock-"):
+        if path.name.startswith("lock-") or path == paths.headers:
             continue
         if path.is_dir():
             shutil.rmtree(path)

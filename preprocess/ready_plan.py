@@ -17,6 +17,7 @@ from .encode.compile_choice import kept_form
 from .encode.protocol import DeviceKind, EncoderInfo
 from .encode.registry import tokenizer_folder
 from .plan.extend import extend_plan
+from .plan.header_cache import HeaderCache
 from .plan.identity import Identity, differences
 from .plan.make import make_plan, read_clips
 from .plan.plans import Plans
@@ -59,8 +60,10 @@ def ready_plans(
     if not paths.plan.exists():
         if extend:
             _refuse_without_plan(paths)
-        clips, look_at = read_corpora(config, on_event), _probe(config.audio)
-        make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event)
+        clips = read_corpora(config, on_event)
+        with HeaderCache(paths.headers) as headers:
+            look_at = _probe(config.audio, headers)
+            make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event)
         return Plans.open(paths), False
     stored = Plans.open(paths)
     form = kept_form(config.encoder, info, stored.identity.form)
@@ -76,8 +79,18 @@ def ready_plans(
         return stored, True
     reason = f", since {'; '.join(changed)}" if changed else ""
     on_event(events.Notice("info", f"reading the corpora again{reason}"))
-    clips, look_at = read_corpora(config, on_event), _probe(config.audio)
-    with read_clips(info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event) as table:
+    clips = read_corpora(config, on_event)
+    with (
+        HeaderCache(paths.headers) as headers,
+        read_clips(
+            info,
+            tokenizer,
+            clips,
+            probe=_probe(config.audio, headers),
+            work_dir=paths.work,
+            on_event=on_event,
+        ) as table,
+    ):
         known = known_clips(stored)
         found = find_changes(table, known, StoredFacts(paths.root, journal.done))
         if found.is_equal:
@@ -119,9 +132,15 @@ def _other_clips(paths: OutputPaths, text: str, *, finished: bool) -> OutputErro
     )
 
 
-def _probe(settings: AudioSettings) -> Callable[[Clip], AudioHeader]:
+def _probe(settings: AudioSettings, headers: HeaderCache) -> Callable[[Clip], AudioHeader]:
+    """Looks at a clip's file from outside, and opens it if its header isn't known."""
+
     def look_at(clip: Clip) -> AudioHeader:
-        warnings = probe(clip.audio_path, clip.audio_root, settings)
-        return replace(read_header(clip.audio_path), warnings=warnings)
+        found = probe(clip.audio_path, clip.audio_root, settings)
+        header = headers.find(clip.audio_path, found.file_size, found.mtime_ns)
+        if header is None:
+            header = read_header(clip.audio_path)
+            headers.add(clip.audio_path, header)
+        return replace(header, warnings=found.warnings) if found.warnings else header
 
     return look_at

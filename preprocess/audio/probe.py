@@ -7,14 +7,25 @@ folder, so where links end is another question, which ``allow_symlinks`` answers
 import functools
 import os
 import stat
+from typing import NamedTuple
 
 from ...core.errors import ClipFault, FaultCode, Stage, WarningCode
 from ..config import AudioSettings
 from .regular_file import file_fault, require_file
 
 
-def probe(path: str, root: str, settings: AudioSettings) -> tuple[WarningCode, ...]:
-    """Check an audio path against its corpus' root; returns ``(SYMLINKED,)`` if a link lies on the way.
+class Probed(NamedTuple):
+    """What a file is from outside."""
+
+    file_size: int
+    """Bytes."""
+    mtime_ns: int
+    warnings: tuple[WarningCode, ...]
+    """``(SYMLINKED,)`` if a link lies on the way to it."""
+
+
+def probe(path: str, root: str, settings: AudioSettings) -> Probed:
+    """Check an audio path against its corpus' root, and look at the file without opening it.
 
     Raises ClipFault (stage scan): outside_root, symlink, missing_audio, not_a_file, unreadable. A file without read
     permission passes; opening it tells.
@@ -33,7 +44,7 @@ def probe(path: str, root: str, settings: AudioSettings) -> tuple[WarningCode, .
     if linked and not settings.allow_symlinks:
         raise ClipFault(Stage.SCAN, FaultCode.SYMLINK, f"{path} is reached through a symbolic link")
     require_file(path, found, Stage.SCAN)
-    return (WarningCode.SYMLINKED,) if linked else ()
+    return Probed(found.st_size, found.st_mtime_ns, (WarningCode.SYMLINKED,) if linked else ())
 
 
 def is_inside(path: str, root: str) -> bool:

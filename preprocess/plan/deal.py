@@ -14,6 +14,8 @@ version of numpy can change, unlike the streams of its generators.
 """
 
 import heapq
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +36,9 @@ _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 _Load = tuple[int, int, int, int]
 """What a chunk holds: samples, its number, rows, bytes. Sorts by audio."""
+_Room = tuple[int, int, int]
+"""Most that a chunk may hold to take a batch: samples, rows, bytes."""
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +112,40 @@ def _deal_evenly(sizes: Int64s, most: Int64s, bounds: _Bounds) -> Int64s:
 
 
 def _deal_into(num_chunks: int, sizes: Int64s, bounds: _Bounds) -> tuple[Int64s, int]:
-    """Chunk of each batch of sizes [3, B] = (samples, rows, bytes), and how many chunks there are in the end."""
+    """Chunk of each batch of sizes [3, B] = (samples, rows, bytes), and how many chunks there are in the end.
+
+    Nine times in ten the chunk with the least audio has room: one step of the heap then, not two.
+    """
     heap = [(0, chunk, 0, 0) for chunk in range(num_chunks)]
-    dealt = []
-    for samples, rows, row_bytes in sizes.T.tolist():
-        room = _Bounds(bounds.rows - rows, bounds.row_bytes - row_bytes, bounds.samples - samples)
-        held_samples, chunk, held_rows, held_bytes = _pop_with_room(heap, room) or (0, num_chunks, 0, 0)
-        heapq.heappush(heap, (held_samples + samples, chunk, held_rows + rows, held_bytes + row_bytes))
+    dealt = array("q")
+    for samples, rows, row_bytes in _one_by_one(sizes):
+        room = (bounds.samples - samples, bounds.rows - rows, bounds.row_bytes - row_bytes)
+        first = _has_room(heap[0], room)
+        held, chunk, held_rows, held_bytes = heap[0] if first else _pop_with_room(heap, room) or (0, num_chunks, 0, 0)
+        place = heapq.heapreplace if first else heapq.heappush
+        place(heap, (held + samples, chunk, held_rows + rows, held_bytes + row_bytes))
         num_chunks = max(num_chunks, chunk + 1)
         dealt.append(chunk)
-    return np.asarray(dealt, np.int64), num_chunks
+    return np.frombuffer(dealt, np.int64), num_chunks
 
 
-def _pop_with_room(heap: list[_Load], room: _Bounds) -> _Load | None:
+def _one_by_one(sizes: Int64s) -> Iterator[tuple[int, int, int]]:
+    """The columns of [3, B] as Python numbers; never all at once, which would take 300 MB for ten million clips."""
+    for first in range(0, sizes.shape[1], _AT_ONCE):
+        yield from zip(*sizes[:, first : first + _AT_ONCE].tolist(), strict=True)
+
+
+def _has_room(load: _Load, room: _Room) -> bool:
+    return load[0] <= room[0] and load[2] <= room[1] and load[3] <= room[2]
+
+
+def _pop_with_room(heap: list[_Load], room: _Room) -> _Load | None:
     """Take the load with the least audio that is within ``room``, if it is among the ``MAX_LOOKS`` least."""
     full: list[_Load] = []
     found = None
     while heap and found is None and len(full) < MAX_LOOKS:
         load = heapq.heappop(heap)
-        samples, _, rows, row_bytes = load
-        if samples <= room.samples and rows <= room.rows and row_bytes <= room.row_bytes:
+        if _has_room(load, room):
             found = load
         else:
             full.append(load)

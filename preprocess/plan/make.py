@@ -32,7 +32,7 @@ from .limits import CutLimits
 from .plan import Plan, PlanHead
 from .row_bytes import row_bytes
 from .scan import Probe, Scanned, refused, scan
-from .signature import corpora_signature
+from .signature import CorporaSignature, corpora_signature
 from .store import write_plan
 
 PLAN_NAME = "plan.arrow"
@@ -60,26 +60,34 @@ def make_plan(
     Raises ``CorpusError`` if no clip is left, ``OSError`` for a full or read-only disk, and what reading ``clips``
     raises.
     """
-    device = device_kind(config)
-    limits = CutLimits.of(config.limits, info, device)
     signature = corpora_signature(config)  # before reading: a corpus that changes meanwhile is read again next time
     with read_clips(info, tokenizer, clips, probe=probe, work_dir=work_dir, on_event=on_event) as table:
-        seconds = samples_to_seconds(int(table.num_samples.sum()), info.spec.sample_rate)
-        form = choose_form(config.encoder, info, device, seconds)
-        identity = Identity.of(config, info, tokenizer.hash, device, form)
-        sizes = cut_input(table, info)
-        pieces = cut(sizes, limits, seed=identity.seed)
-        head = PlanHead(
-            identity=identity,
-            limits=limits,
-            spec=info.spec,
-            config_yaml=config_yaml(config),
-            corpora_signature=signature,
-            chunks=chunk_table(table, sizes, pieces, info),
-            refused_counts=refused_counts(table),
-        )
+        head, pieces = cut_table(config, info, tokenizer.hash, table, signature)
         write_plan(work_dir / PLAN_NAME, head, table, pieces)
     return Plan.open(work_dir / PLAN_NAME)
+
+
+def cut_table(
+    config: RunConfig, info: EncoderInfo, tokenizer_hash: str, table: ClipTable, signature: CorporaSignature
+) -> tuple[PlanHead, Cut]:
+    """Cut all clips of a table into batches and chunks; what the plan says about itself, and the pieces."""
+    device = device_kind(config)
+    limits = CutLimits.of(config.limits, info, device)
+    seconds = samples_to_seconds(int(table.num_samples.sum()), info.spec.sample_rate)
+    form = choose_form(config.encoder, info, device, seconds)
+    identity = Identity.of(config, info, tokenizer_hash, device, form)
+    sizes = cut_input(table, info)
+    pieces = cut(sizes, limits, seed=identity.seed)
+    head = PlanHead(
+        identity=identity,
+        limits=limits,
+        spec=info.spec,
+        config_yaml=config_yaml(config),
+        corpora_signature=signature,
+        chunks=chunk_table(table, sizes, pieces, info),
+        refused_counts=refused_counts(table),
+    )
+    return head, pieces
 
 
 def config_yaml(config: RunConfig) -> str:

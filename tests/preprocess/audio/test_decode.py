@@ -120,7 +120,7 @@ def test_lengths_equal_the_reference_rows() -> None:
 
     for row in rows:
         path = paths[row["item_name"]]
-        assert () == probe(str(path), str(GOLDEN), SETTINGS)
+        assert () == probe(str(path), str(GOLDEN), SETTINGS).warnings
         audio = decode(str(path), SPEC, SETTINGS, read_header(str(path)))
         assert () == audio.warnings
         assert row["audio_duration"] == frames_to_seconds(num_latent_frames(audio.num_samples, SPEC), SPEC)
