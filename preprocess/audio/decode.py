@@ -92,7 +92,7 @@ def _decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHea
         truncated = _is_truncated(file, content, layout, samples)
     _check_length(path, samples, settings)
     mono = samples.mono()
-    rms = math.sqrt(float(np.dot(mono, mono)) / len(mono))
+    rms = samples.channel_rms if samples.channels == 1 else math.sqrt(float(np.dot(mono, mono)) / len(mono))
     _check_level(path, samples, mono, rms)
     wave = resample(mono, samples.sample_rate, spec.sample_rate)
     if len(wave) < spec.patch_samples:

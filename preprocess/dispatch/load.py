@@ -12,13 +12,11 @@ from ...core.units import LatentSpec
 from ...writers.records import ClosedRecord
 from ...writers.shard import ShardLimits, ShardWriter
 from ..audio.decode import decode
-from ..audio.header import AudioHeader
 from ..config import AudioSettings
 from ..encode.cpu_tuning import tune_cpu
 from ..encode.fitting import FittingEncoder
 from ..encode.protocol import LatentEncoder, MeasuredEncoder
 from ..encode.registry import build, tokenizer_folder
-from ..plan.clip_table import UNKNOWN_FRAMES
 from ..plan.plans import Plans
 from ..score.tokenizer import SvsTokenizer
 from .board import Board
@@ -35,7 +33,6 @@ from .write_stage import WriteStage
 TEST_HOOK = "PREP_TEST_DECODE_HOOK"
 """Environment variable with a "module:function"; for tests of supervision only."""
 _GONE = {FaultCode.MISSING_AUDIO, FaultCode.UNREADABLE}
-_CLIP_FACTS = ("audio_path", "audio_root", "file_size", "mtime_ns", "num_frames", "source_rate", "channels")
 
 
 def load_stages(
@@ -110,23 +107,15 @@ def _decoder(settings: AudioSettings, spec: LatentSpec, reuse: Reuse | None) -> 
     hook = _test_hook()
 
     def decode_clip(chunk: ChunkWork, row: int) -> Decoded:
-        clip = {name: chunk.clips.column(name)[row].as_py() for name in _CLIP_FACTS}
-        frames = clip["num_frames"]
-        planned = AudioHeader(
-            file_size=clip["file_size"],
-            mtime_ns=clip["mtime_ns"],
-            num_frames=None if frames == UNKNOWN_FRAMES else frames,
-            sample_rate=clip["source_rate"],
-            channels=clip["channels"],
-        )
+        audio = chunk.audio[row]
         if hook is not None:
-            hook(clip["audio_path"])
+            hook(audio.path)
         try:
-            found = None if reuse is None else reuse.find(clip["audio_path"], planned)
-            return found or decode(clip["audio_path"], spec, settings, planned)
+            found = None if reuse is None else reuse.find(audio.path, audio.planned)
+            return found or decode(audio.path, spec, settings, audio.planned)
         except ClipFault as error:
             if error.fault.code in _GONE:
-                require_root(clip["audio_root"])
+                require_root(audio.root)
             raise
 
     return decode_clip

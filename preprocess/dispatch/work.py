@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from ...core.errors import Fault
 from ..audio.decode import DecodedAudio
+from ..audio.header import AudioHeader
 from ..encode.protocol import Latents
+from ..plan.clip_table import UNKNOWN_FRAMES
 from .messages import Task
 
 
@@ -27,6 +29,16 @@ class Reused:
 
 Decoded = DecodedAudio | Reused
 """What becomes of an audio file that can be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClipAudio:
+    """Where a clip's audio lies, and what the plan knows of the file."""
+
+    path: str
+    root: str
+    """Folder of its corpus' audio."""
+    planned: AudioHeader
 
 
 @dataclass(slots=True)
@@ -49,9 +61,12 @@ class ChunkWork:
     clips: pa.RecordBatch
     """The plan's record batch: one row a clip, column ``batch`` the encode batch."""
     outcomes: list[ClipOutcome] = field(default_factory=list)
+    audio: list[ClipAudio] = field(default_factory=list)
+    """One per row; taken out of the columns at once, since one cell at a time costs 20 us a clip and Python's lock."""
 
     def __post_init__(self) -> None:
         self.outcomes = [ClipOutcome() for _ in range(self.clips.num_rows)]
+        self.audio = _clip_audio(self.clips)
 
     @property
     def chunk_id(self) -> int:
@@ -64,6 +79,25 @@ class ChunkWork:
         starts = [0, *borders.tolist(), len(numbers)]
         for start, stop in itertools.pairwise(starts):
             yield range(start, stop)
+
+
+def _clip_audio(clips: pa.RecordBatch) -> list[ClipAudio]:
+    names = ("audio_path", "audio_root", "file_size", "mtime_ns", "num_frames", "source_rate", "channels")
+    columns = (clips.column(name).to_pylist() for name in names)
+    return [
+        ClipAudio(
+            path,
+            root,
+            AudioHeader(
+                file_size=file_size,
+                mtime_ns=mtime_ns,
+                num_frames=None if num_frames == UNKNOWN_FRAMES else num_frames,
+                sample_rate=sample_rate,
+                channels=channels,
+            ),
+        )
+        for path, root, file_size, mtime_ns, num_frames, sample_rate, channels in zip(*columns, strict=True)
+    ]
 
 
 @dataclass(slots=True)
