@@ -38,7 +38,7 @@ def run_through(state: FleetState, *events: FleetEvent) -> tuple[FleetState, lis
 
 def test_a_ready_worker_gets_two_tasks_and_one_more_for_each_it_begins():
     """One to work on and one on its way; more would be more to do again after a crash."""
-    state = rules.start((7, 8, 9, 10), (0,))
+    state = rules.start(tuple(range(7, 40)), (0,))
 
     state, first = decide(state, RankReady(0))
     state, second = decide(state, TaskTaken(0, 7))
@@ -49,11 +49,39 @@ def test_a_ready_worker_gets_two_tasks_and_one_more_for_each_it_begins():
 
 def test_chunks_go_out_in_plan_order_to_whoever_asks():
     """A fast card does more chunks than a slow one."""
-    state, _ = run_through(rules.start(tuple(range(6)), (0, 1)), RankReady(1), TaskTaken(1, 0), TaskTaken(1, 1))
+    state, _ = run_through(rules.start(tuple(range(60)), (0, 1)), RankReady(1), TaskTaken(1, 0), TaskTaken(1, 1))
 
     assert (0, 1) == state.ranks[1].begun
     assert (2, 3) == state.ranks[1].waiting
     assert [Assign(0, Task(4)), Assign(0, Task(5))] == decide(state, RankReady(0))[1]
+
+
+def test_near_the_end_a_worker_holds_two_chunks_and_gets_the_next_when_one_is_committed():
+    """What a slow card holds is work that all others wait for."""
+    state, first = decide(rules.start((0, 1, 2, 3), (0, 1)), RankReady(0))
+    state, taken = run_through(state, TaskTaken(0, 0), TaskTaken(0, 1))
+    state, committed = decide(state, TaskCommitted(0, 0))
+
+    assert [Assign(0, Task(0)), Assign(0, Task(1))] == first
+    assert [] == taken
+    assert [Assign(0, Task(2))] == committed
+
+
+@given(chunks=st.integers(1, 100), ranks=st.integers(1, 4))
+def test_a_worker_never_waits_for_work_while_some_is_left(chunks: int, ranks: int):
+    """Holding back must not starve: whoever has room for a chunk on its encoder has one, as long as there is one."""
+    state = rules.start(tuple(range(chunks)), tuple(range(ranks)))
+    for rank in range(ranks):
+        state, _ = decide(state, RankReady(rank))
+    while state.remaining:
+        for rank in range(ranks):
+            assert state.ranks[rank].chunks or not state.unassigned
+            for chunk in state.ranks[rank].waiting[: 2 - len(state.ranks[rank].begun)]:
+                state, _ = decide(state, TaskTaken(rank, chunk))
+            if state.ranks[rank].begun:
+                state, _ = decide(state, TaskCommitted(rank, state.ranks[rank].begun[0]))
+
+    assert 0 == state.unassigned
 
 
 def test_a_dead_worker_is_started_again_and_its_chunks_go_first():
