@@ -1,18 +1,23 @@
 """``prep svs``: the main job. Options become settings of the configuration, so that both obey the same rules."""
 
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from ..core.paths import Part
 from ..preprocess.config import RunConfig
 from ..preprocess.config_file import load_config, resolved_yaml
+from ..preprocess.division import parse_part
 from ..preprocess.events import Event, Finished, Interrupted, RunSummary
-from ..preprocess.run import plan_only, run
+from ..preprocess.run import plan_only as make_plan_only
+from ..preprocess.run import run
 from .bill import bill_text
 from .forgiving import said_or_not
+from .parts import GO_ON, do_finalize, do_part, do_plan, go_on_command
 from .progress import progress
 from .summary import account, summary_text
 
@@ -29,6 +34,15 @@ class GpuCount(click.ParamType[int | str]):
         if text.isdecimal() and int(text) > 0:
             return int(text)
         return self.fail(f"{text!r} is neither a number of GPUs from 1 on nor 'all'", param, ctx)
+
+
+class PartOfPlan(click.ParamType[Part]):
+    """``I/K``."""
+
+    name = "I/K"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Part:
+        return value if isinstance(value, Part) else parse_part(str(value))
 
 
 @click.command()
@@ -53,6 +67,9 @@ class GpuCount(click.ParamType[int | str]):
 @click.option("--no-check", is_flag=True, help="Don't read a finished dataset for damage; look at sizes and headers.")
 @click.option("--reuse", metavar="OLD_OUT", help="Take latents from an older dataset where audio and VAE are the same.")
 @click.option("--max-skip-rate", type=click.FloatRange(0, 1), metavar="X", help="Exit with 4 if more is skipped.")
+@click.option("--plan-only", is_flag=True, help="Make the plan and put the output folder in order, for --part.")
+@click.option("--part", type=PartOfPlan(), help="Do part I of K of a plan that --plan-only made; on any node.")
+@click.option("--finalize", "only_finalize", is_flag=True, help="After all parts: write the metadata.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary, or the bill, as JSON for programs.")
 def svs(
     config_path: Path | None,
@@ -68,6 +85,9 @@ def svs(
     no_check: bool,
     reuse: str | None,
     max_skip_rate: float | None,
+    plan_only: bool,
+    part: Part | None,
+    only_finalize: bool,
     as_json: bool,
 ) -> None:
     """Turn corpora into shards of latents, on every GPU.
@@ -79,13 +99,35 @@ def svs(
         *device_overrides(gpus, device, workers),
         *as_overrides(output_dir=out, reuse=reuse, max_skip_rate=max_skip_rate),
     )
+    _refuse_contradictions(dry_run, plan_only, part, only_finalize, replans=overwrite or rescan or extend)
     loaded = load_config(config_path, (*overrides, *options))
     for note in loaded.notes:
         click.echo(f"prep: warning: {note}", err=True)
+    config, check = loaded.config, not no_check
     if dry_run:
-        _dry_run(loaded.config, rescan, extend, as_json)
+        _dry_run(config, rescan, extend, as_json)
+    elif plan_only:
+        do_plan(config, overwrite=overwrite, rescan=rescan, extend=extend, check=check, as_json=as_json)
+    elif part is not None:
+        do_part(config, part, as_json=as_json)
+    elif only_finalize:
+        go_on = go_on_command(sys.argv[1:], os.environ.get(GO_ON))
+        do_finalize(config, check=check, as_json=as_json, command=("prep", *sys.argv[1:]), go_on=go_on)
     else:
-        _run(loaded.config, overwrite, rescan, extend, not no_check, as_json)
+        _run(config, overwrite, rescan, extend, check, as_json)
+
+
+def _refuse_contradictions(
+    dry_run: bool, plan_only: bool, part: Part | None, only_finalize: bool, *, replans: bool
+) -> None:
+    steps = {"--dry-run": dry_run, "--plan-only": plan_only, "--part": part is not None, "--finalize": only_finalize}
+    given = [name for name, is_given in steps.items() if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} are different steps: give one of them")
+    if replans and (part is not None or only_finalize):
+        raise click.UsageError(
+            f"--overwrite, --rescan and --extend are for the plan, so for --plan-only, not for {given[0]}"
+        )
 
 
 def as_overrides(**settings: object) -> tuple[str, ...]:
@@ -112,7 +154,7 @@ def device_overrides(gpus: int | str | None, device: str | None, workers: int | 
 
 def _dry_run(config: RunConfig, rescan: bool, extend: bool, as_json: bool) -> None:
     with progress() as on_event:
-        bill = plan_only(config, on_event, rescan=rescan, extend=extend)
+        bill = make_plan_only(config, on_event, rescan=rescan, extend=extend)
     if as_json:
         click.echo(_json(asdict(bill)))
     else:

@@ -8,8 +8,9 @@ OUT/
     headers.bin            what audio headers said, so that a second scan opens no audio file
     journal/r0-<run>.jsonl one file per worker incarnation
     open/                  shards being written
-    events.jsonl           what the parent reported
-    lock-<part>            who works on which part of the plan
+    events.jsonl           what the parent reported; events-<i>-of-<k>.jsonl: that of part i of k
+    lock-<i>-of-<k>        who works on which part of the plan; a whole run is part 1 of 1
+    ready-<run>            the tasks of one allocation may begin with their parts
     worker-r0-<run>.log    what a worker's libraries wrote to stderr; stacks-r0-<run>.txt: its threads at a crash or stall
 """
 
@@ -18,7 +19,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SHARD = re.compile(r"data-r(\d+)-(\d{5,})\.arrow")
+_LOCK = re.compile(r"lock-([1-9]\d*)-of-([1-9]\d*)")
 _OPEN_SHARD = re.compile(r"(data-r\d+-\d{5,}\.arrow)\.([A-Za-z0-9_-]+)\.part")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Part:
+    """Part ``number`` (from 1) of ``count`` parts of a plan: what one task of a cluster does."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.count}"
+
+    @property
+    def name(self) -> str:
+        """For file names."""
+        return f"{self.number}-of-{self.count}"
+
+
+WHOLE = Part(1, 1)
+"""What a run on a single machine does."""
 
 
 def shard_name(rank: int, number: int) -> str:
@@ -37,6 +59,12 @@ def parse_open_shard_name(name: str) -> tuple[int, int, str] | None:
     match = _OPEN_SHARD.fullmatch(name)
     shard = parse_shard_name(match[1]) if match else None
     return (*shard, match[2]) if match and shard else None
+
+
+def parse_lock_name(name: str) -> Part | None:
+    """The part whose lock has this file name, or None if ``name`` is not one."""
+    match = _LOCK.fullmatch(name)
+    return Part(int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +113,8 @@ class OutputPaths:
     def headers(self) -> Path:
         return self.work / "headers.bin"
 
-    @property
-    def reuse_index(self) -> Path:
-        return self.work / "reuse.arrow"
+    def reuse_index(self, part: Part = WHOLE) -> Path:
+        return self.work / f"reuse-{part.name}.arrow"
 
     @property
     def journal_dir(self) -> Path:
@@ -97,9 +124,13 @@ class OutputPaths:
     def open_dir(self) -> Path:
         return self.work / "open"
 
-    @property
-    def events(self) -> Path:
-        return self.work / "events.jsonl"
+    def events(self, part: Part = WHOLE) -> Path:
+        """What the parent of a part reported, over all its runs."""
+        return self.work / ("events.jsonl" if part == WHOLE else f"events-{part.name}.jsonl")
+
+    def ready(self, run: str) -> Path:
+        """There when the tasks of one allocation may begin with their parts; ``run`` names the allocation."""
+        return self.work / f"ready-{run}"
 
     def shard(self, rank: int, number: int) -> Path:
         """Final path of a shard."""
@@ -121,6 +152,6 @@ class OutputPaths:
         """Stacks of one worker incarnation at a crash or a stall; deleted when empty."""
         return self.work / f"stacks-r{rank}-{run_id}.txt"
 
-    def lock(self, part: int = 1) -> Path:
+    def lock(self, part: Part = WHOLE) -> Path:
         """Lock of one part of the plan."""
-        return self.work / f"lock-{part}"
+        return self.work / f"lock-{part.name}"

@@ -168,6 +168,27 @@ class Interrupted:
     remaining: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartEnded:
+    """A task of a cluster ends, be its part done or not; clips of the part: planned = written + skipped + remaining."""
+
+    number: int
+    """Of the part, from 1."""
+    count: int
+    """Of the parts."""
+    num_chunks: int
+    num_left: int
+    """Chunks that are not done."""
+    planned: int
+    written: int
+    skipped: int
+    remaining: int
+    wall_seconds: float
+    """From its first worker's readiness to the last one's end."""
+    precision_error: float | None = None
+    """See ``Dispatched``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The dataset is complete and can be opened."""
@@ -188,6 +209,7 @@ Event = (
     | WorkerLost
     | Notice
     | Interrupted
+    | PartEnded
     | Finished
 )
 EventSink = Callable[[Event], None]

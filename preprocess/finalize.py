@@ -33,12 +33,13 @@ from ..writers.salvage import salvage_open_shards
 from ..writers.skipped import SkippedLine, by_code, skipped_line, write_skipped
 from . import events
 from .config import RunConfig
-from .dispatch.devices import Devices
 from .dispatched import Dispatched
 from .encode.protocol import EncoderInfo
 from .latent_settings import latent_settings
 from .plan.identity import effective_precision
 from .plan.plans import Plans
+from .progress_so_far import committed_records
+from .setup import RunSetup
 from .supersede import supersede
 
 
@@ -63,9 +64,7 @@ def recover(paths: OutputPaths, plan: Plans, tell: events.EventSink) -> Journal:
 
 def interrupted(paths: OutputPaths, plan: Plans) -> events.Interrupted:
     """The numbers of a run that ends early, by its journals; nothing is written, since the disk may be full."""
-    journal = read_journals(paths, plan.fingerprints)
-    blocks = {record.chunk: record for shard in journal.open for record in shard.records}
-    blocks |= {chunk: block.record for chunk, block in journal.done.items()}
+    blocks = committed_records(read_journals(paths, plan.fingerprints))
     records = [record for chunk, record in blocks.items() if chunk not in plan.superseded]
     planned, written = plan.num_clips + plan.num_refused, sum(record.rows for record in records)
     skipped = plan.num_refused + sum(len(record.skipped) for record in records)
@@ -73,11 +72,8 @@ def interrupted(paths: OutputPaths, plan: Plans) -> events.Interrupted:
 
 
 def finalize(
-    paths: OutputPaths,
+    setup: RunSetup,
     plan: Plans,
-    config: RunConfig,
-    info: EncoderInfo,
-    devices: Devices,
     work: Dispatched,
     command: Sequence[str],
     tell: events.EventSink,
@@ -87,6 +83,7 @@ def finalize(
     Raises OutputError if chunks remain or there is no row, TooManySkipped beyond ``max_skip_rate``, DiskError if the
     disk refuses.
     """
+    paths = setup.paths
     journal = recover(paths, plan, tell)
     remaining = len(set(plan.live) - journal.done.keys())
     if remaining:
@@ -106,13 +103,13 @@ def finalize(
             why="a dataset without rows can't be opened",
             fix=f"see {paths.skipped} for the reason of each clip",
         )
-    provenance = _provenance(plan, config, info, devices, journal, summary, work, command)
+    provenance = _provenance(setup, plan, journal, summary, work, command)
     write_provenance(paths, provenance if work.todo else _with_story_kept(paths, provenance))
-    write_card(paths, _card(plan, info, journal, summary))
+    write_card(paths, _card(plan, setup.info, journal, summary))
     write_hf_metadata(paths, journal.shards, plan.fingerprint, journal.digests)
     remove_dropped(paths, plan.fingerprints)
     tell(events.Finished(summary))
-    _refuse_too_many_skipped(config, summary, paths)
+    _refuse_too_many_skipped(setup.config, summary, paths)
     return summary
 
 
@@ -168,16 +165,14 @@ def _summary(
 
 
 def _provenance(
+    setup: RunSetup,
     plan: Plans,
-    config: RunConfig,
-    info: EncoderInfo,
-    devices: Devices,
     journal: Journal,
     summary: events.RunSummary,
     work: Dispatched,
     command: Sequence[str],
 ) -> Provenance:
-    totals: Counter[str] = Counter()
+    config, totals = setup.config, Counter[str]()
     for stages in work.stages:
         totals.update({name: getattr(stages, name) for name in ("decode", "encode", "rows", "write", "wait")})
     return Provenance(
@@ -185,13 +180,13 @@ def _provenance(
         command=tuple(command),
         config=config.model_dump(mode="json"),
         fingerprint=plan.fingerprint,
-        encoder=_encoder_facts(plan, config, info, devices, work),
+        encoder=_encoder_facts(setup, plan, work),
         plans=tuple(
             PlanFacts(fingerprint=part.fingerprint, chunks=part.num_chunks, clips=part.num_clips) for part in plan.parts
         ),
-        latents=latent_settings(plan.identity, info),
+        latents=latent_settings(plan.identity, setup.info),
         reused_from=str(config.reuse) if config.reuse is not None and summary.reused else None,
-        devices=devices.names,
+        devices=setup.devices.names,
         counts=Counts(
             planned=summary.planned,
             written=summary.written,
@@ -235,9 +230,8 @@ def _with_story_kept(paths: OutputPaths, provenance: Provenance) -> Provenance:
     )
 
 
-def _encoder_facts(
-    plan: Plans, config: RunConfig, info: EncoderInfo, devices: Devices, work: Dispatched
-) -> EncoderFacts:
+def _encoder_facts(setup: RunSetup, plan: Plans, work: Dispatched) -> EncoderFacts:
+    info = setup.info
     return EncoderFacts(
         name=info.name,
         checkpoint=info.checkpoint,
@@ -247,7 +241,7 @@ def _encoder_facts(
         hop_length=info.spec.hop_length,
         patch_size=info.spec.patch_size,
         latent_dim=info.spec.latent_dim,
-        precision=effective_precision(config, devices.kind),
+        precision=effective_precision(setup.config, setup.devices.kind),
         precision_error=work.precision_error,
     )
 

@@ -9,7 +9,7 @@ from ..core.errors import OutputError
 from ..core.paths import OutputPaths, parse_shard_name
 from ..writers.atomic import DISK_ERRNOS, disk_errors
 
-_SCRATCH = ("planning-*", "replan", "plan.arrow.*.part")
+_SCRATCH = ("planning-*", "replan", "plan.arrow.*.part", "reuse-*.arrow", "ready-*")
 _LOGS = ("stacks-*.txt", "worker-*.log")
 
 

@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..core.errors import ConfigError, OutputError
+from ..core.errors import OutputError
 from ..core.paths import OutputPaths
 from ..writers.ledger import read_journals
 from . import events
 from .audio.header import AudioHeader, read_header
 from .audio.probe import probe
 from .changes import changes_text, find_changes, known_clips
-from .config import AudioSettings, RunConfig
+from .config import AudioSettings
 from .corpora.clip import Clip
 from .corpora.registry import read_corpora
 from .encode.compile_choice import kept_form
-from .encode.protocol import DeviceKind, EncoderInfo
 from .encode.registry import tokenizer_folder
 from .plan.extend import extend_plan
 from .plan.header_cache import HeaderCache
@@ -23,25 +22,13 @@ from .plan.make import make_plan, read_clips
 from .plan.plans import Plans
 from .plan.signature import changed_corpora, corpora_signature
 from .score.tokenizer import SvsTokenizer
+from .setup import RunSetup
 from .stored_facts import StoredFacts
 from .supersede import is_complete
 
 
-def check_sample_rate(config: RunConfig, info: EncoderInfo) -> None:
-    """The sample rate is the checkpoint's. Raises ConfigError if the configuration says otherwise."""
-    if config.sample_rate is not None and config.sample_rate != info.spec.sample_rate:
-        raise ConfigError(
-            f"sample_rate is {config.sample_rate} Hz, but the VAE of {info.checkpoint} takes {info.spec.sample_rate} Hz",
-            why="audio at another rate would be encoded at a wrong pitch and speed, without an error",
-            fix=f"leave sample_rate out, or set it to {info.spec.sample_rate}",
-        )
-
-
 def ready_plans(
-    config: RunConfig,
-    info: EncoderInfo,
-    device: DeviceKind,
-    paths: OutputPaths,
+    setup: RunSetup,
     on_event: events.EventSink,
     *,
     rescan: bool = False,
@@ -56,6 +43,7 @@ def ready_plans(
 
     Raises OutputError if the output folder belongs to a run with another identity or with other clips.
     """
+    config, info, paths = setup.config, setup.info, setup.paths
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
     if not paths.plan.exists():
         if extend:
@@ -65,9 +53,7 @@ def ready_plans(
             look_at = _probe(config.audio, headers)
             make_plan(config, info, tokenizer, clips, probe=look_at, work_dir=paths.work, on_event=on_event)
         return Plans.open(paths), False
-    stored = Plans.open(paths)
-    form = kept_form(config.encoder, info, stored.identity.form)
-    _refuse_other_identity(paths, stored.identity, Identity.of(config, info, tokenizer.hash, device, form))
+    stored = stored_plans(setup, tokenizer)
     journal = read_journals(paths, stored.fingerprints)
     if extend and not is_complete(stored, journal):
         text = "an earlier run is not finished; it goes on first, then --extend looks for changes the next time"
@@ -101,6 +87,26 @@ def ready_plans(
             raise _other_clips(paths, text, finished=is_complete(stored, journal))
         on_event(events.Notice("info", f"extending {paths.root}: {text}"))
         return extend_plan(config, info, paths, stored, table, known, found, signature), True
+
+
+def stored_plans(setup: RunSetup, tokenizer: SvsTokenizer | None = None) -> Plans:
+    """The plan that lies in the output folder; the corpora are not looked at.
+
+    Raises OutputError if there is none, or if it is of a run with another identity.
+    """
+    config, info = setup.config, setup.info
+    if not setup.paths.plan.exists():
+        raise OutputError(
+            f"there is no plan in {setup.paths.root}",
+            why="parts are parts of a plan, which is made once, before they begin",
+            fix="make it with `prep svs --plan-only` and the same configuration",
+        )
+    stored = Plans.open(setup.paths)
+    tokenizer = tokenizer or SvsTokenizer.load(tokenizer_folder(config.encoder))
+    form = kept_form(config.encoder, info, stored.identity.form)
+    identity = Identity.of(config, info, tokenizer.hash, setup.devices.kind, form)
+    _refuse_other_identity(setup.paths, stored.identity, identity)
+    return stored
 
 
 def _refuse_without_plan(paths: OutputPaths) -> None:

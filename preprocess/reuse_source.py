@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from ..core.errors import OutputError, UsageError
-from ..core.paths import OutputPaths
+from ..core.paths import WHOLE, OutputPaths, Part
 from ..writers.atomic import disk_errors
 from ..writers.ledger import Journal
 from ..writers.provenance import read_provenance
@@ -75,7 +75,7 @@ def _unfinished(paths: OutputPaths, what: str) -> OutputError:
 
 @contextmanager
 def reuse_index(
-    source: Path | None, own: Sequence[BlockPlace], paths: OutputPaths, on_event: EventSink
+    source: Path | None, own: Sequence[BlockPlace], paths: OutputPaths, on_event: EventSink, part: Part = WHOLE
 ) -> Iterator[Path | None]:
     """The stored index of ``own`` blocks and of a finished dataset, to be removed at the end of the context; None if
     there is neither.
@@ -86,14 +86,15 @@ def reuse_index(
         yield None
         return
     blocks = own if source is None else chain(own, _blocks_of(OutputPaths(source)))
-    with disk_errors(paths.reuse_index):
-        known = write_reuse_index(paths.reuse_index, blocks)
+    path = paths.reuse_index(part)
+    with disk_errors(path):
+        known = write_reuse_index(path, blocks)
     where = " and ".join(str(folder) for folder in (paths.root if own else None, source) if folder is not None)
     on_event(Notice("info", f"latents are reused where audio files are among the {known:,} of {where}"))
     try:
-        yield paths.reuse_index
+        yield path
     finally:
-        paths.reuse_index.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _blocks_of(paths: OutputPaths) -> Iterator[BlockPlace]:

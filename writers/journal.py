@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import OutputError
+from ..core.paths import WHOLE, Part
 from .atomic import disk_errors, fsync_folder, write_all
 from .lineage import Lineage, plans_of
 from .records import BlockRecord, JournalHeader, Record, decode_line, encode_line
@@ -45,7 +46,7 @@ class JournalWriter:
 
 
 def journal_header(
-    rank: int, run_id: str, fingerprint: Lineage, *, part: int = 1, salvage: bool = False
+    rank: int, run_id: str, fingerprint: Lineage, *, part: Part = WHOLE, salvage: bool = False
 ) -> JournalHeader:
     """Header of a journal that this process is about to write for the last plan of ``fingerprint``."""
     *extends, plan = plans_of(fingerprint)
@@ -54,7 +55,8 @@ def journal_header(
         run_id=run_id,
         fingerprint=plan,
         extends=tuple(extends),
-        part=part,
+        part=part.number,
+        parts=part.count,
         host=socket.gethostname(),
         pid=os.getpid(),
         started=time.time(),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..core.paths import WHOLE, Part
 from .journal import JournalFile
 from .records import BlockRecord, ClosedRecord, DroppedRecord, JournalHeader, SupersededRecord
 
@@ -27,10 +28,10 @@ class JournalLines:
     extensions: set[str] = field(default_factory=set)
     """Plans of whose superseded chunks a line speaks."""
 
-    def part(self, key: ShardKey) -> int:
+    def part(self, key: ShardKey) -> Part:
         """Part of the plan that a shard belongs to."""
         header = self.headers.get(key[:2])
-        return header.part if header else 1
+        return Part(header.part, header.parts) if header else WHOLE
 
 
 def sort_lines(files: Iterable[JournalFile]) -> JournalLines:

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..core.digest import Digests, sum_digests
-from ..core.paths import OutputPaths, parse_open_shard_name, parse_shard_name
+from ..core.paths import OutputPaths, Part, parse_open_shard_name, parse_shard_name
 from .block import hash_file
 from .journal import JournalFile, read_journal
 from .journal_lines import JournalLines, ShardKey, sort_lines
@@ -52,7 +52,7 @@ class ClosedShard:
     num_hidden: int
     """Blocks in the file that don't count."""
     key: ShardKey
-    part: int
+    part: Part
     """Part of the plan that it belongs to."""
 
     @property
@@ -66,7 +66,7 @@ class OpenShard:
 
     path: Path
     key: ShardKey
-    part: int
+    part: Part
     """Part of the plan that it belongs to."""
     records: tuple[BlockRecord, ...]
     """Lines about its blocks, by offset; what is in the file is another question."""
@@ -145,8 +145,8 @@ def read_journals(paths: OutputPaths, fingerprint: Lineage) -> Journal:
     files = [read_journal(path) for path in sorted(paths.journal_dir.glob("*.jsonl"))]
     ours = [file for file in files if file.header is not None and file.header.fingerprint in plans]
     lines = sort_lines(ours)
+    parts_there = _parts(paths)  # first: a shard that gets its name meanwhile is seen twice, not never
     shards_there = {path.name: path.stat().st_size for path in paths.root.glob("data-*.arrow")}
-    parts_there = _parts(paths)
     present, lost = _hold_against_files(paths, lines, shards_there, parts_there)
     done: dict[int, CommittedBlock] = {}
     shards = tuple(

@@ -30,7 +30,9 @@ class JournalHeader(msgspec.Struct, frozen=True, kw_only=True, tag="journal"):
     extends: tuple[str, ...] = ()
     """Fingerprints of the plans that it extends, oldest first."""
     part: int = 1
-    """Part of the plan (a single-node run is part 1 of 1)."""
+    """Number of the part of the plan (a single-node run is part 1 of 1)."""
+    parts: int = 1
+    """Into how many parts the plan was divided then."""
     host: str
     pid: int
     started: float

@@ -15,7 +15,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from ..core.errors import OutputError
-from ..core.paths import OutputPaths
+from ..core.paths import OutputPaths, Part
 from .atomic import disk_errors, fsync_folder
 from .block import hash_bytes
 from .ledger import ClosedShard, read_journals
@@ -32,11 +32,11 @@ class RepairWriters:
     def __init__(self, paths: OutputPaths, fingerprint: Lineage) -> None:
         self._paths, self._fingerprint = paths, fingerprint
         self._run_id = f"repair-{time.time_ns():x}-{os.getpid():x}"
-        self._writers: dict[tuple[int, int], ShardWriter] = {}
+        self._writers: dict[tuple[int, Part], ShardWriter] = {}
 
-    def writer(self, rank: int, part: int) -> ShardWriter:
+    def writer(self, rank: int, part: Part) -> ShardWriter:
         if (rank, part) not in self._writers:
-            run_id = f"{self._run_id}-p{part}"
+            run_id = f"{self._run_id}-p{part.name}"
             self._writers[rank, part] = ShardWriter(
                 self._paths, rank, run_id, self._fingerprint, _NO_LIMITS, part=part, salvage=True
             )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..core.paths import OutputPaths, shard_name
+from ..core.paths import OutputPaths, Part, shard_name
 from ..core.schema import row_schema
 from .atomic import disk_errors, write_all
 from .block import END_MARK, hash_file
@@ -41,7 +41,7 @@ class SalvageReport:
     """Blocks that the journal speaks of and that were not there as it says."""
 
 
-def salvage_open_shards(paths: OutputPaths, fingerprint: Lineage, *, part: int | None = None) -> SalvageReport:
+def salvage_open_shards(paths: OutputPaths, fingerprint: Lineage, *, part: Part | None = None) -> SalvageReport:
     """Finish the open shards of earlier runs of the plan ``fingerprint``.
 
     The caller holds the lock of ``part``, and no worker of it is running. ``part`` None: it holds the locks of all

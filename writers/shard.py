@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ..core.digest import digest_batch
 from ..core.errors import OutputError
-from ..core.paths import OutputPaths, shard_name
+from ..core.paths import WHOLE, OutputPaths, Part, shard_name
 from .block import END_MARK, BlockMetadata, encode_block
 from .journal import JournalWriter, journal_header
 from .lineage import Lineage
@@ -50,7 +50,7 @@ class ShardWriter:
         fingerprint: Lineage,
         limits: ShardLimits,
         *,
-        part: int = 1,
+        part: Part = WHOLE,
         salvage: bool = False,
         on_closed: Callable[[ClosedRecord], None] | None = None,
     ) -> None:

@@ -4,6 +4,7 @@ import multiprocessing
 import shutil
 import tempfile
 import uuid
+from collections.abc import Mapping
 from multiprocessing import resource_tracker
 from pathlib import Path
 from types import TracebackType
@@ -56,10 +57,13 @@ class Crew:
         try:
             with disk_errors(self._boards):
                 self._boards.mkdir(mode=0o700, exist_ok=True)  # a cleaner of temporary folders may have been here
-                self._workers[rank] = WorkerHandle(self._context, orders, self._orders.devices.environments[rank])
+                self._workers[rank] = WorkerHandle(self._context, orders, self._environment(rank))
         except OSError as error:
             raise cannot_start(error) from error
         self._buried.discard(rank)
+
+    def _environment(self, rank: int) -> Mapping[str, str]:
+        return self._orders.devices.environments[self._orders.device_of(rank)]
 
     def bury(self, rank: int) -> WorkerHandle:
         """Note that a process has ended; returns what is left of it."""

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...core.errors import NoDeviceError, UsageError
 from ..config import RunConfig
@@ -41,17 +41,42 @@ class Devices:
     """For people, one per rank."""
     environments: tuple[Mapping[str, str], ...]
     """Environment variables of each rank's process."""
+    cores: int = field(default_factory=lambda: usable_cores().count)
+    """That the workers of this run may use, all together."""
 
     @property
     def num_ranks(self) -> int:
         return len(self.names)
 
 
-def choose_devices(config: RunConfig) -> Devices:
-    """The devices that the configuration asks for. Raises NoDeviceError if they aren't there."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Share:
+    """What of a node's devices is for this process, where several tasks of one job see the same ones."""
+
+    place: int = 0
+    """Number of this task among those that see the same GPUs, from 0."""
+    num_on_gpus: int = 1
+    """Tasks that see the same GPUs."""
+    num_on_cores: int = 1
+    """Tasks that see the same cores."""
+
+
+ALL = Share()
+"""This process is alone on what it sees."""
+
+
+def choose_devices(config: RunConfig, share: Share = ALL) -> Devices:
+    """The devices that the configuration asks for, out of this task's share.
+
+    Raises NoDeviceError if they aren't there.
+    """
+    cores = max(1, usable_cores().count // share.num_on_cores)
     if config.device == "cpu":
-        return _cpu(config)
-    gpus = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return _cpu(config, cores)
+    visible = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    gpus = visible[share.place :: share.num_on_gpus]
+    if visible and not gpus:
+        raise _too_many_tasks(share, len(visible))
     wanted = len(gpus) if config.gpus in (None, "all") else int(config.gpus)
     if not gpus or wanted > len(gpus):
         raise _too_few(wanted, gpus)
@@ -60,12 +85,22 @@ def choose_devices(config: RunConfig) -> Devices:
         kind="cuda",
         names=tuple(f"GPU {gpu.index} {gpu.name}" for gpu in chosen),
         environments=tuple({"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in chosen),
+        cores=cores,
     )
 
 
-def _cpu(config: RunConfig) -> Devices:
-    count = config.workers or usable_cores().count
-    return Devices(kind="cpu", names=("cpu",) * count, environments=({"CUDA_VISIBLE_DEVICES": ""},) * count)
+def _cpu(config: RunConfig, cores: int) -> Devices:
+    count = config.workers or cores
+    environments = ({"CUDA_VISIBLE_DEVICES": ""},) * count
+    return Devices(kind="cpu", names=("cpu",) * count, environments=environments, cores=cores)
+
+
+def _too_many_tasks(share: Share, num_gpus: int) -> NoDeviceError:
+    return NoDeviceError(
+        f"{share.num_on_gpus} tasks share the {num_gpus} GPUs of this node, and none is left for this one",
+        why="each worker needs a GPU of its own",
+        fix=f"start at most {num_gpus} tasks a node; one is enough, it uses all GPUs",
+    )
 
 
 def _too_few(wanted: int, gpus: Sequence[Gpu]) -> NoDeviceError:

@@ -64,7 +64,7 @@ class Fleet:
 
         Raises Stopped after a signal, DiskError if the output can't be written, WorkerError if it gives up.
         """
-        ranks = tuple(range(min(self._orders.devices.num_ranks, len(todo))))
+        ranks = tuple(self._orders.ranks[: len(todo)])
         self._state = rules.start(todo, ranks)
         for rank in ranks:
             self._crew.spawn(rank)

@@ -100,7 +100,9 @@ def _shard_writer(
         send(Closed(shard.name, shard.rows, shard.size))
 
     limits = ShardLimits(max_rows=orders.config.shards.max_rows, max_bytes=orders.config.shards.max_bytes)
-    return ShardWriter(paths, orders.rank, orders.run_id, plans.fingerprints, limits, on_closed=closed)
+    return ShardWriter(
+        paths, orders.rank, orders.run_id, plans.fingerprints, limits, part=orders.part, on_closed=closed
+    )
 
 
 def _decoder(settings: AudioSettings, spec: LatentSpec, reuse: Reuse | None) -> Decode:

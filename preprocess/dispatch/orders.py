@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.paths import OutputPaths
+from ...core.paths import WHOLE, OutputPaths, Part
 from ..config import RunConfig
 from ..encode.protocol import DeviceKind, EncoderInfo
 from .devices import Devices
+
+RANKS_PER_PART = 1000
+"""Rank 2003 is the fourth worker of part 3. No node has more devices, and not many cores."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +24,18 @@ class FleetOrders:
     """Per worker."""
     reuse_index: Path | None = None
     """Where rows lie whose latents may be taken."""
+    part: Part = WHOLE
+    """Part of the plan that the workers do."""
+
+    @property
+    def ranks(self) -> range:
+        """One a device, unique over all parts: nodes may have different numbers of devices."""
+        first = (self.part.number - 1) * RANKS_PER_PART
+        return range(first, first + self.devices.num_ranks)
+
+    def device_of(self, rank: int) -> int:
+        """Index of the rank's device."""
+        return rank - self.ranks.start
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +53,7 @@ class WorkerOrders:
     board_path: str
     decode_threads: int
     reuse_index: str | None = None
+    part: Part = WHOLE
 
 
 def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> WorkerOrders:
@@ -48,9 +64,10 @@ def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> W
         config=fleet.config,
         info=fleet.info,
         device_kind=fleet.devices.kind,
-        device_name=fleet.devices.names[rank],
+        device_name=fleet.devices.names[fleet.device_of(rank)],
         output_dir=str(fleet.paths.root),
         board_path=str(boards / f"r{rank}-{run_id}"),
         decode_threads=fleet.decode_threads,
         reuse_index=None if fleet.reuse_index is None else str(fleet.reuse_index),
+        part=fleet.part,
     )

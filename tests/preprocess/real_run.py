@@ -103,8 +103,9 @@ def finished(config: RunConfig, *options: object, env: Mapping[str, str] = {}) -
 
 
 def read_events(output_dir: Path, kind: str = "") -> list[dict[str, Any]]:
-    path = output_dir / ".prep/events.jsonl"
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    """Of all its parts."""
+    paths = sorted((output_dir / ".prep").glob("events*.jsonl"))
+    lines = [line for path in paths for line in path.read_bytes().split(b"\n")[:-1]]
     return [event for event in map(json.loads, lines) if not kind or event["event"] == kind]
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from latentprep.core.errors import OutputError
-from latentprep.core.paths import OutputPaths
-from latentprep.preprocess.lock import Holder, boot_id, myself, part_lock
+from latentprep.core.paths import WHOLE, OutputPaths, Part
+from latentprep.preprocess.lock import Holder, LockState, LockWatch, boot_id, locked_parts, myself, part_lock
 
 
 def test_a_second_run_is_refused_and_told_who_works_there(tmp_path: Path):
@@ -28,9 +28,9 @@ def test_the_lock_is_gone_afterwards(tmp_path: Path):
     assert [] == list(OutputPaths(tmp_path).work.iterdir())
 
 
-def write_lock(paths: OutputPaths, **changes: object) -> None:
+def write_lock(paths: OutputPaths, part: Part = WHOLE, **changes: object) -> None:
     paths.work.mkdir(parents=True, exist_ok=True)
-    paths.lock().write_bytes(msgspec.json.encode(msgspec.structs.replace(myself(), token="other", **changes)))
+    paths.lock(part).write_bytes(msgspec.json.encode(msgspec.structs.replace(myself(), token="other", **changes)))
 
 
 def test_a_lock_of_a_killed_process_is_taken_over_at_once(tmp_path: Path):
@@ -83,3 +83,60 @@ def test_another_machines_lock_that_beats_is_respected(tmp_path: Path):
 
     with pytest.raises(OutputError, match="elsewhere"), part_lock(paths, wait=beat):
         pass
+
+
+def test_parts_of_one_division_work_side_by_side(tmp_path: Path):
+    """That is what they are for."""
+    paths = OutputPaths(tmp_path)
+
+    with part_lock(paths, Part(1, 3)), part_lock(paths, Part(3, 3)):
+        assert [Part(1, 3), Part(3, 3)] == locked_parts(paths)
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"), [(Part(1, 3), Part(1, 3)), (Part(1, 3), Part(2, 4)), (Part(2, 3), WHOLE), (WHOLE, Part(2, 3))]
+)
+def test_parts_of_two_divisions_exclude_each_other(held: Part, wanted: Part, tmp_path: Path):
+    """They hold the same chunks. Who is refused leaves no lock behind."""
+    paths = OutputPaths(tmp_path)
+
+    with part_lock(paths, held):
+        with pytest.raises(OutputError, match="is working in"), part_lock(paths, wanted):
+            pass
+        assert [held] == locked_parts(paths)
+
+
+def test_many_dead_nodes_are_watched_at_once(tmp_path: Path):
+    """A hundred of them, one after another, would take over three hours."""
+    paths = OutputPaths(tmp_path)
+    for number in range(1, 5):
+        write_lock(paths, Part(number, 4), host="elsewhere")
+    waited: list[float] = []
+
+    with part_lock(paths, wait=waited.append, stale_s=120):
+        assert 120 == pytest.approx(sum(waited))
+        assert [WHOLE] == locked_parts(paths)
+
+
+def test_a_watched_lock_is_living_only_while_it_beats(tmp_path: Path):
+    """By the observer's own clock: the holder's may be wrong by hours."""
+    paths, now = OutputPaths(tmp_path), 0.0
+    watch = LockWatch(stale_s=120, now=lambda: now)
+    write_lock(paths, host="elsewhere")
+    states = [watch.look(paths.lock()).state]
+    for now, beat in ((60.0, 1), (179.0, 1), (181.0, 1), (182.0, 2)):  # noqa: B007
+        write_lock(paths, host="elsewhere", beat=beat)
+        states.append(watch.look(paths.lock()).state)
+    paths.lock().unlink()
+    states.append(watch.look(paths.lock()).state)
+
+    unknown, living, stale, free = LockState.UNKNOWN, LockState.LIVING, LockState.STALE, LockState.FREE
+    assert [unknown, living, living, stale, living, free] == states
+
+
+def test_a_process_number_of_another_container_says_nothing(tmp_path: Path):
+    """There it may be a living one, and here a dead one: only the beat counts."""
+    paths = OutputPaths(tmp_path)
+    write_lock(paths, namespace="pid:[1]", pid=1 << 30)
+
+    assert LockState.UNKNOWN is LockWatch().look(paths.lock()).state

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from latentprep.core.paths import OutputPaths
+from latentprep.core.paths import WHOLE, OutputPaths, Part
 from latentprep.core.schema import ANNOTATION_COLUMNS, COLUMNS, IDENTITY_COLUMNS
 from latentprep.core.units import LatentSpec
 from latentprep.preprocess.rows.assemble import assemble
@@ -72,7 +72,7 @@ def skipped(position: int = 0, item: str = "gone") -> SkippedClip:
     )
 
 
-def writer(paths: OutputPaths, rank: int = 0, run_id: str = "run1", limits: ShardLimits = WIDE, part: int = 1):
+def writer(paths: OutputPaths, rank: int = 0, run_id: str = "run1", limits: ShardLimits = WIDE, part: Part = WHOLE):
     return ShardWriter(paths, rank, run_id, FINGERPRINT, limits, part=part)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from latentprep.core.paths import OutputPaths
+from latentprep.core.paths import OutputPaths, Part
 from latentprep.writers import part as part_module
 from latentprep.writers import salvage as salvage_module
 from latentprep.writers.block import END_MARK, hash_file, schema_bytes
@@ -299,11 +299,11 @@ def salvage_killed_at(paths: OutputPaths, step: int) -> bool:
 
 def test_only_the_part_of_the_plan_that_is_locked_is_touched(paths: OutputPaths):
     """Another node is at work on the other part."""
-    mine, other = writer(paths, rank=0, part=1), writer(paths, rank=8, run_id="other", part=2)
+    mine, other = writer(paths, rank=0, part=Part(1, 2)), writer(paths, rank=8, run_id="other", part=Part(2, 2))
     mine.write(rows(2, 0), metadata(0))
     other.write(rows(2, 1), metadata(1))
     mine.abandon()
-    salvage_open_shards(paths, FINGERPRINT, part=1)
+    salvage_open_shards(paths, FINGERPRINT, part=Part(1, 2))
     other.write(rows(2, 2), metadata(2))
     other.close()
 
@@ -320,7 +320,7 @@ def test_another_plans_shards_are_left_alone(paths: OutputPaths):
 def test_a_part_of_which_no_journal_speaks_goes_when_the_whole_plan_is_locked(paths: OutputPaths):
     killed_run(paths, [0])
     the_journal(paths).unlink()
-    salvage_open_shards(paths, FINGERPRINT, part=1)
+    salvage_open_shards(paths, FINGERPRINT, part=Part(1, 2))
     assert 1 == len(open_parts(paths)), "it might be another part's, just begun"
 
     salvage_open_shards(paths, FINGERPRINT)
