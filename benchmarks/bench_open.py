@@ -1,8 +1,9 @@
 """What does the number of rows per record batch cost when a dataset is opened?
 
-Method: the same rows (a prompt of 4 tokens, one patch) written with 1,024 and with 32 rows a record batch, each opened
-with ``datasets.load_from_disk`` in a process of its own that reports time and growth of its memory. Command:
-``python benchmarks/bench_open.py [rows]``. Result: benchmarks/results/open_2core_202612.md.
+Method: a million rows of the real schema with small latents (6 positions, one frame of 8 values each: 0.7 kB a row) are
+written with 1,024, 256 and 32 rows a record batch, and a quarter of them with 1,024. Each folder is opened with
+``datasets.load_from_disk`` in processes of their own that report wall and CPU time and growth of their memory, mapped
+pages included. Command: ``python benchmarks/bench_open.py [rows]``. Result: benchmarks/results/open_2core_202612.md.
 """
 
 import json
@@ -21,19 +22,19 @@ OPEN = """
 import json, resource, sys, time
 import datasets
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-began = time.perf_counter()
+wall, cpu = time.perf_counter(), time.process_time()
 rows = datasets.load_from_disk(sys.argv[1])
-seconds = time.perf_counter() - began
-print(json.dumps([len(rows), seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024]))
+wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+print(json.dumps([len(rows), wall, cpu, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024]))
 """
 
 
 def batch_of(num_rows: int) -> pa.RecordBatch:
     """Small rows of the real schema."""
     length = 6
-    latents = np.zeros(num_rows * length * 4 * 64, np.float16)
-    inner = pa.ListArray.from_arrays(np.arange(0, latents.size + 1, 64, dtype=np.int32), pa.array(latents))
-    patches = pa.ListArray.from_arrays(np.arange(0, num_rows * length * 4 + 1, 4, dtype=np.int32), inner)
+    latents = np.zeros(num_rows * length * 8, np.float16)
+    inner = pa.ListArray.from_arrays(np.arange(0, latents.size + 1, 8, dtype=np.int32), pa.array(latents))
+    patches = pa.ListArray.from_arrays(np.arange(0, num_rows * length + 1, dtype=np.int32), inner)
     cells: dict[str, pa.Array] = {}
     for name, kind in COLUMNS.items():
         if name == "audio_feats":
@@ -62,25 +63,32 @@ def write(folder: Path, num_rows: int, per_block: int) -> None:
     (folder / "dataset_info.json").write_text(json.dumps({"features": features()}))
 
 
-def opened(folder: Path) -> tuple[float, float]:
-    """(seconds, MiB), the median of five processes."""
-    runs = [
-        json.loads(subprocess.run([sys.executable, "-c", OPEN, folder], capture_output=True, check=True).stdout)
-        for _ in range(5)
-    ]
-    return float(np.median([run[1] for run in runs])), float(np.median([run[2] for run in runs]))
+def opened(folder: Path, runs: int = 3) -> dict[str, float]:
+    """Medians of some processes."""
+    found = np.median(
+        [
+            json.loads(subprocess.run([sys.executable, "-c", OPEN, folder], capture_output=True, check=True).stdout)
+            for _ in range(runs)
+        ],
+        axis=0,
+    )
+    return dict(zip(("rows", "wall_s", "cpu_s", "mib"), (round(float(value), 4) for value in found), strict=True))
 
 
 def main() -> None:
-    num_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 262_144
-    with tempfile.TemporaryDirectory() as folder:
-        result: dict[str, object] = {"benchmark": "open", "rows": num_rows}
-        for per_block in (1024, 32):
+    num_rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    print("| rows | rows a record batch | record batches | seconds (CPU) | MiB |\n|---|---|---|---|---|")
+    for rows, per_block in ((num_rows // 4, 1024), (num_rows, 1024), (num_rows, 256), (num_rows, 32)):
+        with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / str(per_block)
-            write(path, num_rows, per_block)
-            seconds, mib = opened(path)
-            result[f"block_of_{per_block}"] = {"seconds": round(seconds, 4), "mib": round(mib, 1)}
-        print(json.dumps(result | machine()))
+            write(path, rows, per_block)
+            found = opened(path)
+        seconds = f"{found['wall_s']:.3f} ({found['cpu_s']:.3f})"
+        print(
+            f"| {found['rows']:,.0f} | {per_block:,} | {rows // per_block:,} | {seconds} | {found['mib']:.0f} |",
+            flush=True,
+        )
+    print(json.dumps({"benchmark": "open"} | machine()))
 
 
 if __name__ == "__main__":

@@ -4,34 +4,40 @@ Method: synthetic clips of 15 notes with log-normal lengths, and an audio header
 files nor audio are touched; everything else is the real code. Four times are taken: *reading* (making the clips, the
 threads of the scan, prompt lengths, the spill), *cutting* (sort, batches, chunks), *storing* (gathering clips in plan
 order, fingerprint, plan.arrow), and *resuming*: ``ready_plans`` over that plan, with a journal of half its chunks, up to
-the first chunk. Each size runs in a process of its own that reports its peak memory.
-Command: ``python benchmarks/bench_plan.py [N ...]``. Result: benchmarks/results/plan_2core_202612.md.
+the first chunk. Each size runs in a process of its own that reports its peak memory. With ``--repeat R`` a table of N clips is written R times over before it
+is cut, since reading ten million synthetic clips takes longer than all the rest; *reading* is then of N clips.
+Command: ``python benchmarks/bench_plan.py [N ...] [--repeat R]``. Result: benchmarks/results/plan_2core_202612.md.
 """
 
+import argparse
 import json
 import multiprocessing
 import resource
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from side_by_side import machine
 
 from latentprep.core.paths import OutputPaths
 from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.config import RunConfig
-from latentprep.preprocess.corpora.clip import Clip
+from latentprep.preprocess.corpora.clip import Clip, RefusedClip
 from latentprep.preprocess.corpora.name_set import NameSet
 from latentprep.preprocess.encode.protocol import EncoderInfo
 from latentprep.preprocess.encode.registry import describe, tokenizer_folder
+from latentprep.preprocess.plan.clip_table import CLIP_SCHEMA, SPILL_ROWS, ClipTable, ClipTableWriter
 from latentprep.preprocess.plan.make import cut_table, read_clips
 from latentprep.preprocess.plan.plan import Plan
+from latentprep.preprocess.plan.scan import scan
 from latentprep.preprocess.plan.signature import corpora_signature
 from latentprep.preprocess.plan.store import write_plan
 from latentprep.preprocess.ready_plan import ready_plans
+from latentprep.preprocess.score.prompt import prompt_length
 from latentprep.preprocess.score.tokenizer import SvsTokenizer
 from latentprep.writers.journal import journal_header
 from latentprep.writers.ledger import read_journals
@@ -80,8 +86,8 @@ class Phases:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
 
-def measure(count: int, results: "multiprocessing.SimpleQueue[dict[str, float]]") -> None:
-    """Plan ``count`` clips, then begin a resume."""
+def measure(count: int, times: int, results: "multiprocessing.SimpleQueue[dict[str, float]]") -> None:
+    """Plan ``count`` clips ``times`` over, then begin a resume."""
     dataset = {"name": "x", "type": "json_file", "json_path": "x.json", "audio_root": "x"}
     with tempfile.TemporaryDirectory() as folder:
         paths = OutputPaths(Path(folder))
@@ -95,8 +101,9 @@ def measure(count: int, results: "multiprocessing.SimpleQueue[dict[str, float]]"
         )
         info = describe(config.encoder, "cpu")
         tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
+        paths.work.mkdir()
         phases = Phases()
-        plan(count, config, info, tokenizer, paths, phases)
+        plan(reading(count, times, info, tokenizer, paths.work), config, info, tokenizer, paths, phases)
         write_half_a_journal(paths)
         phases.end("journal")
         plans, resumed = ready_plans(config, info, "cpu", paths, lambda event: None)
@@ -108,17 +115,52 @@ def measure(count: int, results: "multiprocessing.SimpleQueue[dict[str, float]]"
         chunks, size = plans.chunks, paths.plan.stat().st_size
         padding = 1 - int(chunks.samples.sum()) / int(chunks.padded_samples.sum())
         facts = {"chunks": plans.num_chunks, "plan_mb": round(size / 1e6), "padding": round(padding, 5)}
-        results.put({"clips": count, **phases.facts, **facts})
+        results.put({"clips": plans.num_clips, **phases.facts, **facts})
+
+
+def repeated(count: int, times: int, info: EncoderInfo, tokenizer: SvsTokenizer, folder: Path) -> ClipTable:
+    """A table of ``count`` clips, a multiple of ``SPILL_ROWS``, ``times`` over."""
+    with ClipTableWriter(folder) as writer:
+        for item in scan(clips(count), header_of(), info.spec):
+            assert not isinstance(item, RefusedClip)
+            clip, facts = item
+            writer.add(clip, facts, prompt_length(clip.word, clip.pitch2word, clip.has_score, tokenizer))
+        writer.finish()
+    with (
+        pa.OSFile(str(folder / "clips.arrow")) as file,
+        pa.ipc.open_file(file) as reader,
+        pa.ipc.new_file(str(folder / "many.arrow"), CLIP_SCHEMA) as many,
+    ):
+        for number in list(range(reader.num_record_batches)) * times:
+            many.write_batch(reader.get_batch(number))
+    for column in (writer.corpus, writer.num_samples, writer.prompt_length, writer.weak):
+        column *= times
+    return ClipTable(folder / "many.arrow", writer)
+
+
+@contextmanager
+def reading(count: int, times: int, info: EncoderInfo, tokenizer: SvsTokenizer, folder: Path) -> Generator[ClipTable]:
+    """The table of the clips, below ``folder``."""
+    if times == 1:
+        with read_clips(
+            info, tokenizer, clips(count), probe=header_of(), work_dir=folder, on_event=lambda event: None
+        ) as table:
+            yield table
+    else:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            yield repeated(-(-count // SPILL_ROWS) * SPILL_ROWS, times, info, tokenizer, Path(scratch))
 
 
 def plan(
-    count: int, config: RunConfig, info: EncoderInfo, tokenizer: SvsTokenizer, paths: OutputPaths, phases: Phases
+    table_of: AbstractContextManager[ClipTable],
+    config: RunConfig,
+    info: EncoderInfo,
+    tokenizer: SvsTokenizer,
+    paths: OutputPaths,
+    phases: Phases,
 ) -> None:
     """What ``make_plan`` does, with a look at the clock between its parts."""
-    reading = read_clips(
-        info, tokenizer, clips(count), probe=header_of(), work_dir=paths.work, on_event=lambda event: None
-    )
-    with reading as table:
+    with table_of as table:
         phases.end("reading")
         head, pieces = cut_table(config, info, tokenizer.hash, table, corpora_signature(config))
         phases.end("cutting")
@@ -157,12 +199,15 @@ def table(results: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    counts = [int(argument) for argument in sys.argv[1:]] or [10_000, 100_000, 1_000_000]
+    options = argparse.ArgumentParser()
+    options.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    options.add_argument("--repeat", type=int, default=1)
+    given = options.parse_args()
     context = multiprocessing.get_context("spawn")
     found = []
-    for count in counts:
+    for count in given.counts:
         results: multiprocessing.SimpleQueue[dict[str, float]] = context.SimpleQueue()
-        process = context.Process(target=measure, args=(count, results))
+        process = context.Process(target=measure, args=(count, given.repeat, results))
         process.start()
         process.join()
         found.append(results.get())

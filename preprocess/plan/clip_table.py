@@ -15,6 +15,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,6 +35,10 @@ UNKNOWN_FRAMES = -1
 
 _TEXT = ("dataset_name", "item_name", "song_name", "song_folder", "audio_path", "audio_root")
 _FACTS = ("file_size", "mtime_ns", "num_frames", "source_rate", "channels", "num_samples")
+
+_text_of = attrgetter(*_TEXT)
+_annotation_of = attrgetter(*ANNOTATION_COLUMNS)
+_facts_of = attrgetter(*_FACTS)
 
 CLIP_SCHEMA = pa.schema(
     [pa.field(name, pa.string()) for name in _TEXT]
@@ -153,11 +158,9 @@ class ClipTableWriter:
         Raises ``ClipFault`` (read, bad_item) if a text of it can't be written as UTF-8: a lone surrogate, or a file
         name in another encoding. Arrow would refuse the whole record batch later, without naming the clip.
         """
-        text = [getattr(clip, name) for name in _TEXT]
+        text = _text_of(clip)
         _check_text([*text, *clip.word, *clip.note])
-        annotation = [getattr(clip, name) for name in ANNOTATION_COLUMNS]
-        audio = [getattr(facts, name) for name in _FACTS]
-        self._clips.append([*text, *annotation, clip.warnings, *audio, prompt_length])
+        self._clips.append([*text, *_annotation_of(clip), clip.warnings, *_facts_of(facts), prompt_length])
         self.corpus.append(self.corpora.setdefault(clip.dataset_name, len(self.corpora)))
         self.num_samples.append(facts.num_samples)
         self.prompt_length.append(prompt_length)
