@@ -2,16 +2,18 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 import click
 
 from ..core.paths import Part
+from ..preprocess.allocation import Allocation
 from ..preprocess.cluster_run import finalize_parts, prepare
 from ..preprocess.config import RunConfig
-from ..preprocess.events import Event, Interrupted, PartEnded, RunSummary
+from ..preprocess.events import Event, EventSink, Finished, Interrupted, PartEnded, RunSummary
 from ..preprocess.part_run import run_part
+from ..preprocess.ranked_run import run_ranked
 from .bill import bill_text
 from .forgiving import said_or_not
 from .progress import progress
@@ -31,42 +33,61 @@ def do_plan(config: RunConfig, *, overwrite: bool, rescan: bool, extend: bool, c
 
 def do_part(config: RunConfig, part: Part, *, as_json: bool) -> None:
     """One part; its numbers are printed however it ends."""
-    ended: list[PartEnded] = []
-    try:
-        with progress() as draw:
-
-            def on_event(event: Event) -> None:
-                if isinstance(event, PartEnded):
-                    ended.append(event)
-                draw(event)
-
-            run_part(config, part, on_event)
-    finally:
-        with said_or_not():
-            for event in ended:
-                click.echo(as_text(event) if as_json else part_text(event))
+    _say_what_comes(lambda tell: run_part(config, part, tell), as_json)
 
 
 def do_finalize(config: RunConfig, *, check: bool, as_json: bool, command: Sequence[str], go_on: str) -> None:
     """The metadata, or what is missing."""
-    summaries: list[RunSummary] = []
-    stopped: list[Interrupted] = []
+    _say_what_comes(lambda tell: finalize_parts(config, tell, check=check, command=command, go_on=go_on), as_json)
+
+
+def do_ranked(
+    config: RunConfig,
+    allocation: Allocation,
+    *,
+    overwrite: bool,
+    rescan: bool,
+    extend: bool,
+    check: bool,
+    as_json: bool,
+    command: Sequence[str],
+    go_on: str,
+) -> None:
+    """One task of those that a scheduler started together."""
+    options = {"overwrite": overwrite, "rescan": rescan, "extend": extend, "check": check}
+    _say_what_comes(lambda tell: run_ranked(config, allocation, tell, **options, command=command, go_on=go_on), as_json)
+
+
+def _say_what_comes(do: Callable[[EventSink], RunSummary | PartEnded], as_json: bool) -> None:
+    """Print what a step returns, or what it told of its end before it raised."""
+    last: list[PartEnded | Interrupted | RunSummary] = []
     try:
         with progress() as draw:
 
             def on_event(event: Event) -> None:
-                if isinstance(event, Interrupted):
-                    stopped.append(event)
+                if isinstance(event, PartEnded | Interrupted):
+                    last.append(event)
+                elif isinstance(event, Finished):
+                    last.append(event.summary)
                 draw(event)
 
-            summaries.append(finalize_parts(config, on_event, check=check, command=command, go_on=go_on))
+            ended = do(on_event)
+            if ended not in last:
+                last.append(ended)
     finally:
         with said_or_not():
-            for event in stopped:
-                numbers = event.planned, event.written, event.skipped, event.remaining
-                click.echo(as_text(event) if as_json else account(*numbers))
-            for summary in summaries:
-                click.echo(as_text(summary) if as_json else summary_text(summary))
+            for event in last:
+                click.echo(as_text(event) if as_json else _text(event))
+
+
+def _text(event: PartEnded | Interrupted | RunSummary) -> str:
+    match event:
+        case PartEnded():
+            return part_text(event)
+        case Interrupted():
+            return account(event.planned, event.written, event.skipped, event.remaining)
+        case RunSummary():
+            return summary_text(event)
 
 
 def go_on_command(arguments: Sequence[str], given: str | None) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ..core.paths import Part
+from ..preprocess.allocation import read_allocation
 from ..preprocess.config import RunConfig
 from ..preprocess.config_file import load_config, resolved_yaml
 from ..preprocess.division import parse_part
@@ -17,7 +18,7 @@ from ..preprocess.run import plan_only as make_plan_only
 from ..preprocess.run import run
 from .bill import bill_text
 from .forgiving import said_or_not
-from .parts import GO_ON, do_finalize, do_part, do_plan, go_on_command
+from .parts import GO_ON, do_finalize, do_part, do_plan, do_ranked, go_on_command
 from .progress import progress
 from .summary import account, summary_text
 
@@ -103,7 +104,8 @@ def svs(
     loaded = load_config(config_path, (*overrides, *options))
     for note in loaded.notes:
         click.echo(f"prep: warning: {note}", err=True)
-    config, check = loaded.config, not no_check
+    config, check, command = loaded.config, not no_check, ("prep", *sys.argv[1:])
+    go_on = go_on_command(sys.argv[1:], os.environ.get(GO_ON))
     if dry_run:
         _dry_run(config, rescan, extend, as_json)
     elif plan_only:
@@ -111,8 +113,19 @@ def svs(
     elif part is not None:
         do_part(config, part, as_json=as_json)
     elif only_finalize:
-        go_on = go_on_command(sys.argv[1:], os.environ.get(GO_ON))
-        do_finalize(config, check=check, as_json=as_json, command=("prep", *sys.argv[1:]), go_on=go_on)
+        do_finalize(config, check=check, as_json=as_json, command=command, go_on=go_on)
+    elif (allocation := read_allocation()) is not None:
+        do_ranked(
+            config,
+            allocation,
+            overwrite=overwrite,
+            rescan=rescan,
+            extend=extend,
+            check=check,
+            as_json=as_json,
+            command=command,
+            go_on=go_on,
+        )
     else:
         _run(config, overwrite, rescan, extend, check, as_json)
 

@@ -71,7 +71,7 @@ def finalize_parts(
     with StopRequests() as stop:
         plan = stored_plans(setup)
         with disk_errors(paths.root), part_lock(paths), EventLog(paths.events(), on_event) as tell:
-            sweep(paths)
+            sweep(paths, keep_signs=True)  # a task that is late still waits for its own
             done = settle(setup, plan, tell, check=check)
             tell(plan_ready(plan, plan.live, done, resumed=True))
             if missing := sum(chunk not in done.done for chunk in plan.live):

@@ -9,7 +9,8 @@ from ..core.errors import OutputError
 from ..core.paths import OutputPaths, parse_shard_name
 from ..writers.atomic import DISK_ERRNOS, disk_errors
 
-_SCRATCH = ("planning-*", "replan", "plan.arrow.*.part", "reuse-*.arrow", "ready-*")
+_SCRATCH = ("planning-*", "replan", "plan.arrow.*.part", "reuse-*.arrow")
+_SIGNS = ("ready-*",)
 _LOGS = ("stacks-*.txt", "worker-*.log")
 
 
@@ -97,12 +98,12 @@ def clear_output(paths: OutputPaths) -> None:
             path.unlink()
 
 
-def sweep(paths: OutputPaths) -> None:
-    """Delete what killed runs left in the working folder: spills of plans half made, empty logs.
+def sweep(paths: OutputPaths, *, keep_signs: bool = False) -> None:
+    """Delete what killed runs left in the working folder: spills of plans half made, empty logs, signs to begin.
 
     The caller holds the locks of all parts. Shards and journals are the business of ``writers/salvage.py``.
     """
-    for pattern in _SCRATCH:
+    for pattern in _SCRATCH if keep_signs else (*_SCRATCH, *_SIGNS):
         for path in paths.work.glob(pattern):
             if path.is_dir():
                 shutil.rmtree(path)
