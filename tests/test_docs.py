@@ -18,6 +18,7 @@ DOCS = ROOT / "docs"
 SKIPPED_FOLDERS = {".venv", ".git", ".hypothesis", ".pytest_cache", "node_modules", "build", "demo", "demo_out"}
 
 OPTIONS_OF_OTHERS = {
+    *("--gpus-per-task", "--gpu-bind"),  # srun
     *("--porcelain", "--untracked-files"),  # git
     *("--check", "--disable-pip-version-check"),  # ruff, pip
     *("--compile", "--minutes"),  # the training of the bundled VAE
