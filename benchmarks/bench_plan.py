@@ -4,15 +4,15 @@ Method: synthetic clips of 15 notes with log-normal lengths, and an audio header
 files nor audio are touched; everything else is the real code. Four times are taken: *reading* (making the clips, the
 threads of the scan, prompt lengths, the spill), *cutting* (sort, batches, chunks), *storing* (gathering clips in plan
 order, fingerprint, plan.arrow), and *resuming*: ``ready_plans`` over that plan, with a journal of half its chunks, up to
-the first chunk. Each size runs in a process of its own that reports its peak memory. With ``--repeat R`` a table of N clips is written R times over before it
+the first chunk. Each size runs in a process of its own that reports its peak memory. For ``NxR`` a table of N clips is written R times over before it
 is cut, since reading ten million synthetic clips takes longer than all the rest; *reading* is then of N clips.
-Command: ``python benchmarks/bench_plan.py [N ...] [--repeat R]``. Result: benchmarks/results/plan_2core_202612.md.
+Command: ``python benchmarks/bench_plan.py [N or NxR ...]``. Result: benchmarks/results/plan_2core_202612.md.
 """
 
-import argparse
 import json
 import multiprocessing
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -28,8 +28,9 @@ from latentprep.preprocess.audio.header import AudioHeader
 from latentprep.preprocess.config import RunConfig
 from latentprep.preprocess.corpora.clip import Clip, RefusedClip
 from latentprep.preprocess.corpora.name_set import NameSet
+from latentprep.preprocess.dispatch.devices import choose_devices
 from latentprep.preprocess.encode.protocol import EncoderInfo
-from latentprep.preprocess.encode.registry import describe, tokenizer_folder
+from latentprep.preprocess.encode.registry import tokenizer_folder
 from latentprep.preprocess.plan.clip_table import CLIP_SCHEMA, SPILL_ROWS, ClipTable, ClipTableWriter
 from latentprep.preprocess.plan.make import cut_table, read_clips
 from latentprep.preprocess.plan.plan import Plan
@@ -39,6 +40,7 @@ from latentprep.preprocess.plan.store import write_plan
 from latentprep.preprocess.ready_plan import ready_plans
 from latentprep.preprocess.score.prompt import prompt_length
 from latentprep.preprocess.score.tokenizer import SvsTokenizer
+from latentprep.preprocess.setup import set_up
 from latentprep.writers.journal import journal_header
 from latentprep.writers.ledger import read_journals
 from latentprep.writers.records import BlockRecord, encode_line
@@ -99,14 +101,15 @@ def measure(count: int, times: int, results: "multiprocessing.SimpleQueue[dict[s
                 "device": "cpu",
             }
         )
-        info = describe(config.encoder, "cpu")
+        setup = set_up(config, choose_devices(config))
+        info = setup.info
         tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
         paths.work.mkdir()
         phases = Phases()
         plan(reading(count, times, info, tokenizer, paths.work), config, info, tokenizer, paths, phases)
         write_half_a_journal(paths)
         phases.end("journal")
-        plans, resumed = ready_plans(config, info, "cpu", paths, lambda event: None)
+        plans, resumed = ready_plans(setup, lambda event: None)
         assert resumed
         done = read_journals(paths, plans.fingerprints).done
         todo = [chunk for chunk in plans.live if chunk not in done]
@@ -199,15 +202,12 @@ def table(results: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    options.add_argument("--repeat", type=int, default=1)
-    given = options.parse_args()
+    sizes = [argument.partition("x") for argument in sys.argv[1:] or ("10000", "100000", "1000000")]
     context = multiprocessing.get_context("spawn")
     found = []
-    for count in given.counts:
+    for count, _, times in sizes:
         results: multiprocessing.SimpleQueue[dict[str, float]] = context.SimpleQueue()
-        process = context.Process(target=measure, args=(count, given.repeat, results))
+        process = context.Process(target=measure, args=(int(count), int(times or 1), results))
         process.start()
         process.join()
         found.append(results.get())

@@ -1,8 +1,8 @@
 """The cut: from lengths to batches to chunks to the order of the plan. A pure function, numpy only.
 
 It never learns of workers, timing or free memory, so the same corpora, encoder and limits give the same plan on every
-machine. On one core a million clips take 0.5 s (GPU limits) to 3 s (CPU limits, 66,000 chunks), ten million 10 to 70 s
-and 320 MB.
+machine. On one core a million clips take 0.5 s (GPU limits) to 3 s (CPU limits, 66,000 chunks), ten million 10 to 60 s
+and 590 MB.
 
     clips ── sorted, cut ──► batches (batches.py) ── dealt ──► chunks (deal.py) ──► plan order (here)
 
