@@ -4,8 +4,9 @@ Method: synthetic clips of 15 notes with log-normal lengths, and an audio header
 files nor audio are touched; everything else is the real code. Four times are taken: *reading* (making the clips, the
 threads of the scan, prompt lengths, the spill), *cutting* (sort, batches, chunks), *storing* (gathering clips in plan
 order, fingerprint, plan.arrow), and *resuming*: ``ready_plans`` over that plan, with a journal of half its chunks, up to
-the first chunk. Each size runs in a process of its own that reports its peak memory. For ``NxR`` a table of N clips is written R times over before it
-is cut, since reading ten million synthetic clips takes longer than all the rest; *reading* is then of N clips.
+the first chunk. Each size runs in a process of its own that reports its peak memory. For ``NxR`` a table of N clips is
+written R times over before it is cut, since reading ten million synthetic clips takes longer than all the rest; *reading*
+is then of N clips.
 Command: ``python benchmarks/bench_plan.py [N or NxR ...]``. Result: benchmarks/results/plan_2core_202612.md.
 """
 
