@@ -6,8 +6,10 @@ OUT/
   .prep/
     plan.arrow             the plan of the run; plan-2.arrow, ...: those that extended the dataset
     headers.bin            what audio headers said, so that a second scan opens no audio file
+    plan.arrow.xxh3        its checksum
     journal/r0-<run>.jsonl one file per worker incarnation
     open/                  shards being written
+    leftover/              shards of this dataset that no journal speaks of; nothing reads them
     events.jsonl           what the parent reported; events-<i>-of-<k>.jsonl: that of part i of k
     lock-<i>-of-<k>        who works on which part of the plan; a whole run is part 1 of 1
     ready-<run>            the tasks of one allocation may begin with their parts
@@ -123,6 +125,10 @@ class OutputPaths:
     @property
     def open_dir(self) -> Path:
         return self.work / "open"
+
+    @property
+    def leftover_dir(self) -> Path:
+        return self.work / "leftover"
 
     def events(self, part: Part = WHOLE) -> Path:
         """What the parent of a part reported, over all its runs."""

@@ -70,7 +70,7 @@ def finalize_parts(
     paths = setup.paths
     with StopRequests() as stop:
         plan = stored_plans(setup)
-        with disk_errors(paths.root), part_lock(paths), EventLog(paths.events(), on_event) as tell:
+        with disk_errors(paths.root), part_lock(paths) as lock, EventLog(paths.events(), on_event) as tell:
             sweep(paths, keep_signs=True)  # a task that is late still waits for its own
             done = settle(setup, plan, tell, check=check)
             tell(plan_ready(plan, plan.live, done, resumed=True))
@@ -84,6 +84,7 @@ def finalize_parts(
             story = PartStory.read(paths, plan)
             devices = Devices(kind=setup.devices.kind, names=story.devices, environments=({},) * len(story.devices))
             setup = RunSetup(config=setup.config, info=setup.info, devices=devices, paths=paths)
+            lock.check()
             with stop.finishing():
                 return finalize(setup, plan, story.work, command, tell)
 

@@ -17,6 +17,7 @@ from ..writers.card import CardFacts, write_card
 from ..writers.hf_dataset import write_hf_metadata
 from ..writers.journal import put_aside, read_journal
 from ..writers.ledger import Journal, read_journals
+from ..writers.leftovers import set_aside
 from ..writers.provenance import (
     Counts,
     EncoderFacts,
@@ -95,6 +96,7 @@ def finalize(
     if supersede(paths, plan, journal):
         journal = recover(paths, plan, tell)
     _put_damaged_journals_aside(paths, tell)
+    _set_leftovers_aside(paths, plan, journal, tell)
     skipped = write_skipped(paths, _skipped_lines(plan, journal))
     summary = _summary(paths, plan, journal, skipped, work)
     if not summary.written:
@@ -120,6 +122,13 @@ def _put_damaged_journals_aside(paths: OutputPaths, tell: events.EventSink) -> N
         if journal.header is None and journal.damaged_lines:
             put_aside(path)
             tell(events.Notice("warning", f"the journal {path.name} has a damaged first line and is put aside"))
+
+
+def _set_leftovers_aside(paths: OutputPaths, plan: Plans, journal: Journal, tell: events.EventSink) -> None:
+    dropped = {shard.name for shard in journal.dropped}
+    for name in set_aside(paths, (name for name in journal.leftovers if name not in dropped), plan.fingerprints):
+        text = f"{name} is of this dataset, but its journal was lost and its rows are in other shards: it is moved to"
+        tell(events.Notice("warning", f"{text} {paths.leftover_dir}"))
 
 
 def _skipped_lines(plan: Plans, journal: Journal) -> Iterator[SkippedLine]:

@@ -5,8 +5,10 @@ division, whose chunks are other ones. A whole run is part 1 of 1. Each takes it
 then, so of two that come at once at least one sees the other, and gives up; both may.
 
 Created O_EXCL, a lock holds who works here and a heartbeat that changes every ``BEAT_S``. A lock of this machine is stale
-when its process is gone (another start time, another boot, or no such pid). A lock of another machine is stale when its
-*content* has not changed for ``STALE_S`` of the observer's own clock: clocks of two machines are never compared.
+when its process is gone (another start time, another boot, or no such pid). A lock of another machine, or of another container on
+this one, is stale when its *content* has not changed for ``STALE_S`` of the observer's own clock: clocks of two machines are never compared.
+
+A run that stood still so long that another one took its lock over must not write metadata: ``Lock.check`` tells it.
 """
 
 import contextlib
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -30,6 +33,8 @@ from ..writers.atomic import disk_errors
 
 _log = logging.getLogger(__name__)
 
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
+"""What FAT and some FUSE file systems answer."""
 BEAT_S = 20.0
 STALE_S = 120.0
 """Six missed beats: a node that is that late has lost its file system or its life."""
@@ -80,7 +85,8 @@ def job_name(environ: Mapping[str, str]) -> str:
     return f"{array}_{task}" if array and task else environ.get("SLURM_JOB_ID", "")
 
 
-def _pid_namespace() -> str:
+def pid_namespace() -> str:
+    """What process numbers seen from here are counted in."""
     with contextlib.suppress(OSError):
         return os.readlink("/proc/self/ns/pid")
     return ""
@@ -95,8 +101,24 @@ def myself() -> Holder:
         started=process_start(os.getpid()) or 0,
         job=job_name(os.environ),
         token=uuid.uuid4().hex,
-        namespace=_pid_namespace(),
+        namespace=pid_namespace(),
     )
+
+
+class Lock:
+    """A lock that is held."""
+
+    def __init__(self, path: Path, me: Holder) -> None:
+        self._path, self._me = path, me
+
+    def check(self) -> None:
+        """Raise OutputError if another run has taken it over; one that somebody deleted is made again."""
+        if (held := read_lock(self._path)) is None:
+            with contextlib.suppress(OSError):
+                _create(self._path, self._me)
+            held = read_lock(self._path)
+        if held is not None and held.token != self._me.token:
+            raise _taken_over(self._path, held)
 
 
 @contextlib.contextmanager
@@ -106,7 +128,7 @@ def part_lock(
     *,
     wait: Callable[[float], None] = time.sleep,
     stale_s: float = STALE_S,
-) -> Iterator[None]:
+) -> Iterator[Lock]:
     """Hold the lock of one part. Raises OutputError if a living run holds it, or one of another division of the plan."""
     path = paths.lock(part)
     with disk_errors(path):
@@ -118,7 +140,7 @@ def part_lock(
     beats.start()
     try:
         _refuse_rivals(paths, part, wait, stale_s)
-        yield
+        yield Lock(path, me)
     finally:
         stop.set()
         beats.join()
@@ -241,7 +263,7 @@ def _create(path: Path, me: Holder) -> bool:
     with disk_errors(path):
         try:
             _write(temporary, me)
-            os.link(temporary, path)
+            _link(temporary, path, me)
         except FileExistsError:
             return False
         finally:
@@ -249,9 +271,19 @@ def _create(path: Path, me: Holder) -> bool:
     return True
 
 
-def _write(path: Path, holder: Holder) -> None:
+def _link(temporary: Path, path: Path, me: Holder) -> None:
+    """Raises FileExistsError if ``path`` is there. Where there are no hard links, somebody may read half of it: he waits."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _write(path, me, mode="xb")
+
+
+def _write(path: Path, holder: Holder, mode: Literal["wb", "xb"] = "wb") -> None:
     """On disk when this returns: a power cut must not leave an empty lock, whose holder nobody can look up."""
-    with path.open("wb") as file:
+    with path.open(mode) as file:
         file.write(msgspec.json.encode(holder))
         file.flush()
         os.fsync(file.fileno())
@@ -289,7 +321,10 @@ def _beat(path: Path, me: Holder, stop: threading.Event) -> None:
         beat += 1
         temporary = path.with_name(f"{path.name}.{me.token}.beat")
         with contextlib.suppress(OSError):  # a full disk must not end the run from here; the next beat tries again
-            if (held := read_lock(path)) is None or held.token != me.token:
+            if (held := read_lock(path)) is None:
+                _create(path, me)
+                continue
+            if held.token != me.token:
                 continue
             _write(temporary, msgspec.structs.replace(me, beat=beat))
             os.replace(temporary, path)
@@ -309,4 +344,12 @@ def _held(path: Path, holder: Holder) -> OutputError:
         f"{which} is working in {path.parent.parent}: process {holder.pid} on {holder.host}{job}",
         why="two runs on one part of an output folder would write the same rows twice",
         fix="wait for it or stop it; if it is dead, run again: a dead run's lock is noticed within two minutes",
+    )
+
+
+def _taken_over(path: Path, holder: Holder) -> OutputError:
+    return OutputError(
+        f"process {holder.pid} on {holder.host} has taken {path.parent.parent} over",
+        why=f"this run stood still for more than {STALE_S:.0f} s and was taken for dead",
+        fix="let the other run finish; what this one committed is kept",
     )

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count, takewhile
+from pathlib import Path
 
 from ..core.errors import OutputError
 from ..core.paths import OutputPaths
@@ -15,6 +17,7 @@ from .corpora.clip import Clip
 from .corpora.registry import read_corpora
 from .encode.compile_choice import kept_form
 from .encode.registry import tokenizer_folder
+from .plan.checksum import is_damaged
 from .plan.extend import extend_plan
 from .plan.header_cache import HeaderCache
 from .plan.identity import Identity, differences
@@ -39,12 +42,14 @@ def ready_plans(
     A stored plan is taken without reading the corpora when their signature (paths, sizes and times of annotation
     files and song folders) is unchanged. Otherwise, with ``rescan`` and with ``extend`` they are read again, and the
     plan stands if no clip was added, changed, or is gone. If it doesn't, ``extend`` plans what is new, provided that
-    the dataset is finished; else the earlier run is finished first.
+    the dataset is finished; else the earlier run is finished first. A damaged plan is made anew out of the corpora;
+    whether it is the same one is for ``repair`` to see.
 
     Raises OutputError if the output folder belongs to a run with another identity or with other clips.
     """
     config, info, paths = setup.config, setup.info, setup.paths
     tokenizer = SvsTokenizer.load(tokenizer_folder(config.encoder))
+    _put_damaged_plan_aside(paths, on_event)
     if not paths.plan.exists():
         if extend:
             _refuse_without_plan(paths)
@@ -101,12 +106,37 @@ def stored_plans(setup: RunSetup, tokenizer: SvsTokenizer | None = None) -> Plan
             why="parts are parts of a plan, which is made once, before they begin",
             fix="make it with `prep svs --plan-only` and the same configuration",
         )
+    if damaged := [path for path in _plan_files(setup.paths) if is_damaged(path)]:
+        raise OutputError(
+            f"{damaged[0]} is damaged: its bytes are not those that were written",
+            why="its parts would encode other clips than were planned",
+            fix="give `prep svs --plan-only` with the same configuration, which makes it anew",
+        )
     stored = Plans.open(setup.paths)
     tokenizer = tokenizer or SvsTokenizer.load(tokenizer_folder(config.encoder))
     form = kept_form(config.encoder, info, stored.identity.form)
     identity = Identity.of(config, info, tokenizer.hash, setup.devices.kind, form)
     _refuse_other_identity(setup.paths, stored.identity, identity)
     return stored
+
+
+def _plan_files(paths: OutputPaths) -> list[Path]:
+    """All plans of the dataset, oldest first."""
+    return list(takewhile(Path.exists, (paths.extended_plan(number) for number in count(1))))
+
+
+def _put_damaged_plan_aside(paths: OutputPaths, on_event: events.EventSink) -> None:
+    files = _plan_files(paths)
+    damaged = [path for path in files if is_damaged(path)]
+    if damaged and len(files) > 1:
+        raise OutputError(
+            f"{damaged[0]} is damaged: its bytes are not those that were written",
+            why="a dataset that was extended has several plans, and what the corpora were then can't be read again",
+            fix=f"restore that file, or make a new dataset with --reuse {paths.root} and another output_dir",
+        )
+    for path in damaged:
+        path.rename(path.with_name(path.name + ".damaged"))
+        on_event(events.Notice("warning", f"{path.name} is damaged and put aside; it is made anew from the corpora"))
 
 
 def _refuse_without_plan(paths: OutputPaths) -> None:

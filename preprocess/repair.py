@@ -28,6 +28,7 @@ from ..writers.verify import find_damage
 from ..writers.verify_report import VerifyReport
 from . import events
 from .adopt import Adoption, Skips
+from .plan.checksum import checksum_path
 from .plan.plans import Plans
 
 _STEPS = 200
@@ -42,13 +43,15 @@ def repair(paths: OutputPaths, plan: Plans, tell: events.EventSink, *, check: bo
     """Find damage and leave a folder whose journal speaks of good blocks only; the run encodes what is open then.
 
     No worker may be running, and the caller holds the lock. May be killed and called again at any moment. Raises
-    OutputError if the journal is gone and the plan isn't that of the dataset, DiskError if the disk refuses.
+    OutputError if the plan was made anew and isn't that of the shards, DiskError if the disk refuses.
     """
     bring_home(paths.root)
     made_by = _provenance(paths, tell)
     has_journal = bool((found := read_journals(paths, plan.fingerprints)).done or found.open or found.lost)
     if made_by is not None and made_by.fingerprint != plan.fingerprint and not has_journal:
         _refuse_other_plan(paths, plan, made_by)
+    if made_by is None and not has_journal and found.leftovers and (other := _other_plans(paths, plan)):
+        _refuse_unfinished(paths, plan, other)
     is_ours = made_by is not None and made_by.fingerprint == plan.fingerprint
     if made_by is not None and is_ours:
         _adopt(paths, plan, made_by, tell)
@@ -74,7 +77,29 @@ def _refuse_other_plan(paths: OutputPaths, plan: Plans, made_by: Provenance) -> 
         why=f"{paths.work.name} was deleted, and without its plan nobody knows which clips a block of a shard holds",
         fix="restore the corpora and settings of that run, use another output_dir, or start anew with --overwrite",
     )
+    _forget(paths)
+    raise error
+
+
+def _forget(paths: OutputPaths) -> None:
     paths.plan.unlink()
+    checksum_path(paths.plan).unlink(missing_ok=True)
+
+
+def _other_plans(paths: OutputPaths, plan: Plans) -> set[str]:
+    """Plans that journals here speak of, and that aren't this run's."""
+    headers = [read_journal(path).header for path in paths.journal_dir.glob("*.jsonl")]
+    return {header.fingerprint for header in headers if header is not None} - set(plan.fingerprints)
+
+
+def _refuse_unfinished(paths: OutputPaths, plan: Plans, other: set[str]) -> NoReturn:
+    error = OutputError(
+        f"{paths.root} holds an unfinished run of plan {min(other)[:12]}, and the plan made now is"
+        f" {plan.fingerprint[:12]}: corpora or settings have changed",
+        why="its plan was lost, and without it nobody knows which clips a block of a shard holds",
+        fix="restore the corpora and settings of that run, use another output_dir, or start anew with --overwrite",
+    )
+    _forget(paths)
     raise error
 
 

@@ -59,7 +59,7 @@ def run(
     with StopRequests() as stop:
         setup = set_up(config, choose_devices(config))
         paths = setup.paths
-        with output_folder(paths), part_lock(paths), EventLog(paths.events(), on_event) as tell:
+        with output_folder(paths), part_lock(paths) as lock, EventLog(paths.events(), on_event) as tell:
             sweep(paths)
             if overwrite and (old := describe_output(paths)) is not None:
                 tell(events.Notice("warning", f"--overwrite deletes {old}"))
@@ -70,6 +70,7 @@ def run(
             with account_if_interrupted(paths, plan, tell):
                 todo = tuple(chunk for chunk in plan.live if chunk not in done.done)
                 work = dispatch(setup, plan, todo, done, tell, stop)
+            lock.check()
             with stop.finishing():
                 return finalize(setup, plan, work, command, tell)
 

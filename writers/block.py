@@ -18,7 +18,7 @@ END_MARK = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 _FORMAT_KEY = "latentprep.format"
 _CHUNK_KEY = "latentprep.chunk"
-_FINGERPRINT_KEY = "latentprep.fingerprint"
+FINGERPRINT_KEY = "latentprep.fingerprint"
 _FACTS_KEY = "latentprep.facts"
 
 
@@ -91,7 +91,7 @@ def _to_arrow(metadata: BlockMetadata) -> dict[str, str]:
     return {
         _FORMAT_KEY: str(metadata.format_version),
         _CHUNK_KEY: str(metadata.chunk),
-        _FINGERPRINT_KEY: metadata.fingerprint,
+        FINGERPRINT_KEY: metadata.fingerprint,
         _FACTS_KEY: metadata.facts,
     }
 
@@ -99,12 +99,12 @@ def _to_arrow(metadata: BlockMetadata) -> dict[str, str]:
 def block_metadata(custom_metadata: pa.KeyValueMetadata | None) -> BlockMetadata:
     """What ``read_next_batch_with_custom_metadata`` returned, as a type. Raises ValueError if it isn't a block's."""
     values = {key.decode(): value.decode() for key, value in (custom_metadata or {}).items()}
-    missing = {_FORMAT_KEY, _CHUNK_KEY, _FINGERPRINT_KEY, _FACTS_KEY} - values.keys()
+    missing = {_FORMAT_KEY, _CHUNK_KEY, FINGERPRINT_KEY, _FACTS_KEY} - values.keys()
     if missing:
         raise ValueError(f"a record batch without {sorted(missing)} in its metadata is not a block of this tool")
     return BlockMetadata(
         chunk=int(values[_CHUNK_KEY]),
-        fingerprint=values[_FINGERPRINT_KEY],
+        fingerprint=values[FINGERPRINT_KEY],
         facts=values[_FACTS_KEY],
         format_version=int(values[_FORMAT_KEY]),
     )

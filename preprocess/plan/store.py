@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from .batches import Int64s
+from .checksum import write_checksum
 from .clip_table import REFUSED_SCHEMA, ClipTable
 from .cut import Cut
 from .fingerprint import Fingerprint
@@ -27,11 +28,12 @@ MAX_GATHERINGS = 24
 def write_plan(path: Path, head: PlanHead, table: ClipTable, cut: Cut) -> str:
     """Write the plan to ``path``, replacing what is there only when it is complete; returns the fingerprint.
 
-    Raises ``OSError`` for a full or read-only disk; the temporary file beside ``path`` is removed then.
+    Raises ``OSError`` or ``DiskError`` for a full or read-only disk; the temporary file beside ``path`` is removed then.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         fingerprint = _write(temporary, head, table, cut)
+        write_checksum(temporary, path)
         temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -63,6 +63,41 @@ def test_a_lock_from_before_the_last_boot_is_stale(tmp_path: Path):
         pass
 
 
+def test_a_run_that_was_given_up_for_dead_learns_it(tmp_path: Path):
+    """It stood still for minutes, another machine took over: it must not write metadata beside it."""
+    paths = OutputPaths(tmp_path)
+
+    with part_lock(paths) as lock:
+        lock.check()
+        write_lock(paths, host="elsewhere")
+        with pytest.raises(OutputError, match=r"on elsewhere has taken .* over"):
+            lock.check()
+
+
+def test_a_lock_that_somebody_deleted_is_made_again(tmp_path: Path):
+    """A second run would not be refused without it."""
+    paths = OutputPaths(tmp_path)
+
+    with part_lock(paths) as lock:
+        paths.lock().unlink()
+        lock.check()
+        assert paths.lock().exists()
+
+
+def test_file_systems_without_hard_links_have_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """FAT, and some that live in user space."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    paths = OutputPaths(tmp_path)
+
+    with part_lock(paths), pytest.raises(OutputError, match="another run"), part_lock(paths):
+        pass
+    assert not paths.lock().exists()
+
+
 def test_another_machines_lock_is_stale_when_its_beat_stands_still(tmp_path: Path):
     """Its clock is never compared with ours: only whether the content changes while we watch."""
     paths = OutputPaths(tmp_path)

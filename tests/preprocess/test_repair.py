@@ -240,7 +240,7 @@ def test_edited_provenance_is_written_anew(copy: RunConfig, whole: tuple[RunConf
 def test_a_foreign_shard_is_named_and_left_alone(copy: RunConfig, whole: tuple[RunConfig, RunSummary]):
     """Somebody's file is not ours to delete, and its rows are not the dataset's."""
     foreign = copy.output_dir / "data-r7-00000.arrow"
-    shutil.copy(shards(copy)[0], foreign)
+    foreign.write_bytes(shards(copy)[0].read_bytes().replace(whole[1].fingerprint.encode(), b"e" * 32))
 
     summary, encoded, said = repaired(copy)
 
@@ -249,6 +249,64 @@ def test_a_foreign_shard_is_named_and_left_alone(copy: RunConfig, whole: tuple[R
     assert foreign.exists()
     assert any(foreign.name in text for text in said)
     assert ["shard_extra"] == [str(problem.code) for problem in find_damage(OutputPaths(copy.output_dir)).problems]
+
+
+def test_a_shard_whose_journal_was_lost_is_moved_out_of_the_way(copy: RunConfig, whole: tuple[RunConfig, RunSummary]):
+    """Its chunks are encoded again; whoever reads data-*.arrow would find their rows twice, and verify damage for ever."""
+    unfinish(copy)
+    for journal in (copy.output_dir / ".prep/journal").iterdir():
+        flip(journal, 5)
+    old = {path.name: path.read_bytes() for path in shards(copy)}
+
+    summary, encoded, said = repaired(copy)
+
+    assert whole[1].num_chunks == len(encoded)
+    assert_whole(copy, summary, whole[1])
+    leftover = copy.output_dir / ".prep/leftover"
+    assert old == {path.name: path.read_bytes() for path in leftover.iterdir()}
+    assert any("its journal was lost" in text for text in said)
+
+
+def unfinish(config: RunConfig) -> None:
+    """As if the run had been killed before its metadata was written."""
+    for name in ("state.json", "dataset_info.json", "provenance.json", "README.md", "skipped.jsonl"):
+        (config.output_dir / name).unlink()
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("damage", ["a path", "cut", "gone"])
+def test_a_damaged_plan_is_made_anew(damage: str, finished: bool, copy: RunConfig, whole: tuple[RunConfig, RunSummary]):
+    """A flipped bit in a path would skip that clip as missing, with exit code 0; one elsewhere would kill workers."""
+    plan = copy.output_dir / ".prep/plan.arrow"
+    if damage == "gone":
+        plan.unlink()
+    elif damage == "cut":
+        os.truncate(plan, plan.stat().st_size // 2)
+    else:
+        flip(plan, plan.read_bytes().rindex(b".wav") - 1)
+    if not finished:
+        unfinish(copy)
+        shards(copy)[MIDDLE].unlink()
+
+    summary, encoded, _ = repaired(copy)
+
+    assert (0 if finished else 3) == len(encoded)
+    assert_whole(copy, summary, whole[1])
+
+
+def test_an_unfinished_run_whose_plan_is_gone_and_cannot_be_made_again_is_not_touched(
+    copy: RunConfig, whole: tuple[RunConfig, RunSummary]
+):
+    """Its shards would stay beside those of another plan."""
+    unfinish(copy)
+    (copy.output_dir / ".prep/plan.arrow").unlink()
+    before = {path.name: path.read_bytes() for path in shards(copy)}
+
+    with pytest.raises(OutputError, match="holds an unfinished run of plan"):
+        run(copy.model_copy(update={"max_samples": 10}))
+
+    assert before == {path.name: path.read_bytes() for path in shards(copy)}
+    assert [] == repaired(copy)[1]
 
 
 def test_a_whole_dataset_stays_as_it_is(copy: RunConfig, whole: tuple[RunConfig, RunSummary]):
