@@ -6,7 +6,7 @@ from pathlib import Path
 from shlex import quote
 
 from ..core.paths import OutputPaths
-from ..preprocess.events import RunSummary, StageSeconds
+from ..preprocess.events import RunSummary
 from ..writers.skipped import by_code
 from .quantities import count, duration, rate, size, times_real_time
 
@@ -20,7 +20,7 @@ NOTED_ROWS = 2_000
 
 def summary_text(summary: RunSummary) -> str:
     """The numbers, what was skipped, where the time went, and what to try next."""
-    parts = (_numbers(summary), _skipped(summary), _stages(summary.stages), _notes(summary), _next(summary))
+    parts = (_numbers(summary), _skipped(summary), _stages(summary), _notes(summary), _next(summary))
     return "\n".join(line for part in parts for line in part)
 
 
@@ -66,12 +66,14 @@ def _by_code(counts: Mapping[str, int]) -> Iterator[str]:
         yield f"  {number:>8,}  {code}"
 
 
-def _stages(stages: tuple[StageSeconds, ...]) -> Iterator[str]:
-    if not stages:
+def _stages(summary: RunSummary) -> Iterator[str]:
+    if summary.bottleneck is not None:
+        yield f"limit    {summary.bottleneck.text}"
+    if not summary.stages:
         return
     yield "busy seconds (decode: all threads of the worker; wait: its encoder without audio)"
     yield f"  {'rank':>4} {'decode':>9} {'encode':>9} {'rows':>9} {'write':>9} {'wait':>9}"
-    for stage in sorted(stages, key=lambda stage: stage.rank):
+    for stage in sorted(summary.stages, key=lambda stage: stage.rank):
         seconds = (stage.decode, stage.encode, stage.rows, stage.write, stage.wait)
         yield f"  {stage.rank:>4} " + " ".join(f"{value:>9,.1f}" for value in seconds)
 

@@ -9,11 +9,8 @@ audio over the time since its first worker was ready.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..preprocess.events import ChunkDone, Event, PlanReady, ShardClosed, StageSeconds, WorkerReady
+from ..preprocess.events import Bottleneck, ChunkDone, Event, PlanReady, ShardClosed, WorkerReady
 from .quantities import clock, count, duration, rate, times_real_time
-
-WAITING_SHARE = 0.25
-"""An encoder idle for more than this share of its time is starved: decoding limits the run."""
 
 
 @dataclass(slots=True)
@@ -24,14 +21,8 @@ class WorkerTally:
     ready_at: float
     num_chunks: int = 0
     encoded_seconds: float = 0.0
-    stages: StageSeconds | None = None
-
-
-def bottleneck(stages: StageSeconds) -> str:
-    """The stage that limits a worker: ``decode``, ``encode`` or ``write`` (its rows and its disk)."""
-    if stages.wait > WAITING_SHARE * (stages.wait + stages.encode):
-        return "decode"
-    return "write" if stages.rows + stages.write > stages.encode else "encode"
+    limit: str = ""
+    """The stage that limits it now."""
 
 
 @dataclass(slots=True)
@@ -48,6 +39,8 @@ class Tally:
     num_skipped: int = 0
     num_shards: int = 0
     first_ready: float | None = None
+    limit: str = ""
+    """What limits the run now, with figures, and what to change; empty while nothing is known."""
     workers: dict[int, WorkerTally] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
@@ -61,8 +54,10 @@ class Tally:
                 self._add_chunk(event)
             case ShardClosed():
                 self.num_shards += 1
-            case StageSeconds() if event.rank in self.workers:
-                self.workers[event.rank].stages = event
+            case Bottleneck(rank=None):
+                self.limit = event.text
+            case Bottleneck(rank=int(rank)) if rank in self.workers:
+                self.workers[rank].limit = event.limit
 
     def _add_chunk(self, event: ChunkDone) -> None:
         self.done_seconds += event.audio_seconds
@@ -101,18 +96,13 @@ class Tally:
         ]
         if self.num_skipped:
             parts.append(f"{self.num_skipped:,} skipped")
-        if limit := self.limit():
-            parts.append(f"limit: {limit}")
+        if self.limit:
+            parts.append(f"limit: {self.limit}")
         return ", ".join(parts)
-
-    def limit(self) -> str:
-        """The stage that limits most workers; empty while nothing is known."""
-        found = [bottleneck(worker.stages) for worker in self.workers.values() if worker.stages]
-        return max(sorted(set(found)), key=found.count, default="")
 
     def worker_line(self, rank: int) -> str:
         """One worker: its device, what it has done and how fast."""
         worker = self.workers[rank]
         speed = times_real_time(worker.encoded_seconds, self.now() - worker.ready_at) if worker.num_chunks else None
-        limit = f", limit: {bottleneck(worker.stages)}" if worker.stages else ""
+        limit = f", limit: {worker.limit}" if worker.limit else ""
         return f"worker {rank} {worker.device}: {count(worker.num_chunks, 'chunk')}, {rate(speed)} x{limit}"

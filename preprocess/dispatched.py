@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 
 from ..core.paths import WHOLE, Part
 from ..writers.ledger import Journal
-from .config import RunConfig
-from .dispatch.devices import Devices
 from .dispatch.fleet import Fleet
 from .dispatch.orders import FleetOrders
 from .dispatch.stop import StopRequests
-from .events import EventSink, Notice, StageSeconds
+from .dispatch.thread_share import share_threads
+from .events import Bottleneck, EventSink, Notice, StageSeconds
 from .plan.plans import Plans
 from .reuse_source import own_blocks, reuse_index
 from .setup import RunSetup
@@ -27,6 +26,10 @@ class Dispatched:
     wall_seconds: float
     """From the first worker's readiness to the last one's end; 0 if there was nothing to do."""
     stages: tuple[StageSeconds, ...]
+    bottleneck: Bottleneck | None = None
+    """What limited it as a whole."""
+    adapted: int = 0
+    """How often a worker changed its decode threads or how far it reads ahead."""
     precision_error: float | None = None
     """Of latents, relative to strict float32, on probe clips: the worst worker's; None where none was measured."""
 
@@ -49,15 +52,15 @@ def dispatch(
         return Dispatched(started=started, todo=todo, wall_seconds=0.0, stages=())
     config, devices = setup.config, setup.devices
     ranks = min(devices.num_ranks, len(todo))
-    threads = decode_threads(config, ranks, devices)
-    tell(Notice("info", f"workers: {ranks}, decode threads of each: {threads}"))
+    threads = share_threads(config.decode_threads, ranks, devices.kind, devices.cores)
+    tell(Notice("info", f"workers: {ranks}, {threads.text}"))
     with reuse_index(config.reuse, own_blocks(setup.paths, plan, done), setup.paths, tell, part) as index:
         orders = FleetOrders(
             config=config,
             info=setup.info,
             devices=devices,
             paths=setup.paths,
-            decode_threads=threads,
+            threads=threads,
             reuse_index=index,
             part=part,
         )
@@ -69,12 +72,7 @@ def dispatch(
                 todo=todo,
                 wall_seconds=wall,
                 stages=fleet.stage_seconds(),
+                bottleneck=fleet.bottleneck(),
+                adapted=fleet.report.adapted,
                 precision_error=fleet.report.precision_error,
             )
-
-
-def decode_threads(config: RunConfig, ranks: int, devices: Devices) -> int:
-    """Decode threads per worker: the configured number shared out, else the cores; a CPU worker needs few."""
-    if config.decode_threads is not None:
-        return max(1, min(config.decode_threads, devices.cores) // ranks)
-    return 2 if devices.kind == "cpu" else max(2, devices.cores // ranks)

@@ -90,15 +90,77 @@ class ShardClosed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageSeconds:
-    """Busy seconds of one worker's stages since its start, and how long its encoder waited for audio."""
+    """What one worker's stages did since its start: seconds busy and waiting, items, bytes. Restarts are summed."""
 
     rank: int
+    span: float = 0.0
+    """Seconds since the worker was ready: what the shares are shares of."""
+    threads: int = 0
+    """Decode threads that are active now."""
+    thread_seconds: float = 0.0
+    """``span`` times the active decode threads: what ``decode`` is a share of."""
     decode: float = 0.0
-    """Summed over its decode threads."""
+    """Busy, summed over the decode threads."""
+    decode_cpu: float = 0.0
+    """Of ``decode``: on a core. The rest is waiting: for a disk, for a core, for Python's lock."""
+    read: float = 0.0
+    """Of ``decode``: opening, reading and hashing files."""
     encode: float = 0.0
     rows: float = 0.0
     write: float = 0.0
     wait: float = 0.0
+    """The encoder without audio, which was being decoded."""
+    no_work: float = 0.0
+    """The encoder without audio, since the worker had no chunk to decode."""
+    blocked: float = 0.0
+    """The encoder, done with a chunk that the write thread could not take yet."""
+    write_idle: float = 0.0
+    """The write thread without a chunk."""
+    held_bytes: float = 0.0
+    """Reading ahead, held up by ``prefetch_bytes``."""
+    held_chunks: float = 0.0
+    """Reading ahead, held up by the number of chunks in hand."""
+    no_task: float = 0.0
+    """Reading ahead, without a chunk to read."""
+    decoded_clips: int = 0
+    encoded_clips: int = 0
+    encoded_batches: int = 0
+    committed_rows: int = 0
+    committed_chunks: int = 0
+    read_bytes: int = 0
+    decoded_bytes: int = 0
+    """float32 samples at the encoder's rate."""
+    encoded_bytes: int = 0
+    """The same, of what was encoded."""
+    written_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bottleneck:
+    """What limits a worker, or the run, over the last half minute; in a summary, over the whole run."""
+
+    rank: int | None = None
+    """None: all workers together."""
+    limit: str
+    """decode, disk, cores, prefetch, encode, rows, write, parent, end."""
+    facts: str
+    advice: str
+
+    @property
+    def text(self) -> str:
+        """One line for people."""
+        return f"{self.limit}: {self.facts}; {self.advice}"
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeAdapted:
+    """A worker tries another number of decode threads or chunks ahead, or goes back to what was faster."""
+
+    rank: int
+    threads: int
+    chunks_ahead: int
+    trial: bool
+    """False: the trial before was not faster, this is the setting before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +213,8 @@ class RunSummary:
     """Rows whose latents were taken from another dataset."""
     num_batches: int = 0
     """Encode batches of the plan; 0 = not counted."""
+    bottleneck: Bottleneck | None = None
+    """Of this run; None if it had nothing to do."""
 
     @property
     def num_skipped(self) -> int:
@@ -206,6 +270,8 @@ Event = (
     | ChunkDone
     | ShardClosed
     | StageSeconds
+    | Bottleneck
+    | DecodeAdapted
     | WorkerLost
     | Notice
     | Interrupted

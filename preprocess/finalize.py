@@ -34,6 +34,7 @@ from ..writers.salvage import salvage_open_shards
 from ..writers.skipped import SkippedLine, by_code, skipped_line, write_skipped
 from . import events
 from .config import RunConfig
+from .dispatch.stages import SUMMED, total
 from .dispatched import Dispatched
 from .encode.protocol import EncoderInfo
 from .latent_settings import latent_settings
@@ -169,6 +170,7 @@ def _summary(
         fingerprint=plan.fingerprint,
         stages=work.stages,
         reused=journal.num_reused,
+        bottleneck=work.bottleneck,
         num_batches=int(plan.chunks.batches[list(plan.live)].sum()),
     )
 
@@ -181,9 +183,7 @@ def _provenance(
     work: Dispatched,
     command: Sequence[str],
 ) -> Provenance:
-    config, totals = setup.config, Counter[str]()
-    for stages in work.stages:
-        totals.update({name: getattr(stages, name) for name in ("decode", "encode", "rows", "write", "wait")})
+    config = setup.config
     return Provenance(
         environment=describe_environment(),
         command=tuple(command),
@@ -210,14 +210,24 @@ def _provenance(
         ),
         digest=summary.digest,
         content_digest=summary.content_digest,
-        timings=Timings(
-            started=work.started.isoformat(timespec="seconds"),
-            finished=datetime.now(UTC).isoformat(timespec="seconds"),
-            wall_seconds=round(work.wall_seconds, 3),
-            encoded_seconds=summary.encoded_seconds,
-            stage_seconds={name: round(seconds, 3) for name, seconds in totals.items()},
-        ),
+        timings=_timings(work, summary.encoded_seconds),
         shards=shard_facts(journal.shards),
+    )
+
+
+def _timings(work: Dispatched, encoded_seconds: float) -> Timings:
+    whole = total(work.stages)
+    sums = {name: getattr(whole, name) for name in SUMMED}
+    return Timings(
+        started=work.started.isoformat(timespec="seconds"),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        wall_seconds=round(work.wall_seconds, 3),
+        encoded_seconds=encoded_seconds,
+        stage_seconds={name: round(value, 3) for name, value in sums.items() if isinstance(value, float)},
+        stage_counts={name: value for name, value in sums.items() if isinstance(value, int)},
+        bottleneck=work.bottleneck.text if work.bottleneck else "",
+        adapted=work.adapted,
+        decode_threads=tuple(one.threads for one in work.stages),
     )
 
 

@@ -23,6 +23,7 @@ OPTIONS_OF_OTHERS = {
     *("--check", "--disable-pip-version-check"),  # ruff, pip
     *("--compile", "--minutes"),  # the training of the bundled VAE
     *("--faults", "--seconds", "--seed"),  # make chaos
+    "--cpus-per-task",  # sbatch
 }
 
 

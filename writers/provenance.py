@@ -122,7 +122,15 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     encoded_seconds: float
     """Audio seconds that this run encoded."""
     stage_seconds: dict[str, float] = {}
-    """Busy seconds by stage, over all workers."""
+    """Seconds of the stages, busy and waiting, over all workers; ``span`` is the workers' time."""
+    stage_counts: dict[str, int] = {}
+    """Items and bytes of the stages, over all workers."""
+    bottleneck: str = ""
+    """What limited the run, with figures, and what to change."""
+    decode_threads: tuple[int, ...] = ()
+    """Active in each worker at the end."""
+    adapted: int = 0
+    """How often a worker changed them, or how far it reads ahead; each change is in .prep/events.jsonl."""
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ lock while it decodes, as it would with bytes handed over through callbacks.
 """
 
 import math
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,6 +63,8 @@ class DecodedAudio:
     """Root mean square of the mono waveform before resampling."""
     warnings: tuple[WarningCode, ...] = ()
     """TRUNCATED, LENGTH_MISMATCH, LOUD, UPSAMPLED, SYMLINKED (the file itself is a link)."""
+    read_seconds: float = 0.0
+    """Of its decoding: opening, reading and hashing the file. No fact of the clip."""
 
     def without_wave(self) -> "DecodedAudio":
         """The facts alone, to keep after encoding."""
@@ -84,9 +87,11 @@ def decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHead
 
 
 def _decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHeader | None) -> DecodedAudio:
+    began = time.perf_counter()
     with RegularFile(path, Stage.DECODE) as file:
         require_unchanged(file, hint)
         content = read_content(file)
+        read_seconds = time.perf_counter() - began
         layout = parse_wav(content.head)
         samples = read_samples(file, settings.max_duration, _repaired(file, layout, content.head))
         truncated = _is_truncated(file, content, layout, samples)
@@ -108,6 +113,7 @@ def _decode(path: str, spec: LatentSpec, settings: AudioSettings, hint: AudioHea
         peak=samples.peak,
         rms=rms,
         warnings=_warnings(file, samples, spec, hint, truncated),
+        read_seconds=read_seconds,
     )
 
 

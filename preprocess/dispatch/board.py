@@ -2,31 +2,56 @@
 
 The worker writes, the parent reads, also after the worker was killed: the slots name the suspects of a crash, and a slot
 that does not change names the clip whose decoder hangs. It lies in the local temporary folder, never on a network
-file system, where a mapping isn't shared. Layout: ``NUM_COUNTERS`` float64, then per decode thread (chunk id, row, begin).
+file system, where a mapping isn't shared. Layout: one float64 per counter, then per decode thread (chunk id, row, begin).
 """
 
+import contextlib
 import mmap
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-COUNTERS: tuple[str, ...] = (
+from ..events import StageSeconds
+
+SECONDS: tuple[str, ...] = (
     "decode",
+    "decode_cpu",
+    "read",
     "encode",
     "rows",
     "write",
     "wait",
-    "decoded_clips",
-    "encoded_batches",
-    "committed_chunks",
-    "loading",
-    "allowance",
+    "no_work",
+    "blocked",
+    "write_idle",
+    "held_bytes",
+    "held_chunks",
+    "no_task",
 )
-"""Busy seconds of the stages, then counts; ``wait`` is the encoder waiting for audio; ``loading`` is 1 until ready;
-``allowance`` is how many seconds the call that is on the encoder may take: a long clip moves no other counter."""
+"""Of ``events.StageSeconds``, which says what each is."""
+COUNTS: tuple[str, ...] = (
+    "decoded_clips",
+    "encoded_clips",
+    "encoded_batches",
+    "committed_rows",
+    "committed_chunks",
+    "read_bytes",
+    "decoded_bytes",
+    "encoded_bytes",
+    "written_bytes",
+)
+STATE: tuple[str, ...] = ("loading", "allowance")
+"""``loading`` is 1 until ready; ``allowance`` is how many seconds the call that is on the encoder may take: a long clip
+moves no other counter."""
+ROOM: tuple[str, ...] = ("ready_at", "threads", "threads_since", "thread_seconds")
+"""Monotonic time of readiness; active decode threads, since when, and thread seconds up to then. No sign of life."""
+COUNTERS = SECONDS + COUNTS + STATE + ROOM
+_LIFE = len(SECONDS + COUNTS + STATE)
 _SLOT = np.dtype([("chunk", "<i8"), ("row", "<i8"), ("since", "<f8")])
 IDLE = -1
 
@@ -50,7 +75,9 @@ class Board:
         with path.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), 0)
         counters = np.frombuffer(self._map, "<f8", len(COUNTERS))
-        self._counters = dict(zip(COUNTERS, (counters[i : i + 1] for i in range(len(COUNTERS))), strict=True))
+        self._counters: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {
+            name: counters[i : i + 1] for i, name in enumerate(COUNTERS)
+        }
         self._all = counters
         self._slots = np.frombuffer(self._map, _SLOT, num_slots, offset=len(COUNTERS) * 8)
 
@@ -73,7 +100,30 @@ class Board:
 
     def ready(self) -> None:
         """Loading is over."""
+        if not self._counters["ready_at"][0]:
+            self._counters["ready_at"][0] = time.monotonic()
         self._counters["loading"][0] = 0
+
+    @contextlib.contextmanager
+    def timed(self, counter: str) -> Iterator[None]:
+        """Add the seconds that the block takes."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add(counter, time.perf_counter() - began)
+
+    def set_threads(self, number: int) -> None:
+        """From now on so many decode threads are active."""
+        now = time.monotonic()
+        self._counters["thread_seconds"][0] = self._thread_seconds(now)
+        self._counters["threads_since"][0] = now
+        self._counters["threads"][0] = number
+
+    def _thread_seconds(self, now: float) -> float:
+        since = max(self._counters["threads_since"][0], self._counters["ready_at"][0])
+        running = max(0.0, now - float(since)) if self._counters["ready_at"][0] else 0.0
+        return float(self._counters["thread_seconds"][0]) + float(self._counters["threads"][0]) * running
 
     def load_again(self) -> None:
         """The encoder is loaded late, and perhaps compiled: standing still means nothing until ``ready``."""
@@ -87,13 +137,21 @@ class Board:
         """The decode thread is done with its clip."""
         self._slots["chunk"][slot] = IDLE
 
-    def counters(self) -> dict[str, float]:
-        """A copy of all counters."""
-        return {name: float(value[0]) for name, value in self._counters.items()}
+    def stages(self, rank: int) -> StageSeconds:
+        """All that was counted, up to now."""
+        now, ready_at = time.monotonic(), float(self._counters["ready_at"][0])
+        return StageSeconds(
+            rank=rank,
+            **{name: float(self._counters[name][0]) for name in SECONDS},
+            **{name: int(self._counters[name][0]) for name in COUNTS},
+            threads=int(self._counters["threads"][0]),
+            thread_seconds=self._thread_seconds(now),
+            span=now - ready_at if ready_at else 0.0,
+        )
 
     def pulse(self) -> bytes:
-        """Changes whenever any counter changes: what a stalled worker's does not do."""
-        return self._all.tobytes()
+        """Changes whenever a stage has done something: what a stalled worker's does not do."""
+        return self._all[:_LIFE].tobytes()
 
     @property
     def loading(self) -> bool:

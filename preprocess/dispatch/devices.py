@@ -9,12 +9,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...core.errors import NoDeviceError, UsageError
 from ..config import RunConfig
 from ..encode.protocol import DeviceKind
-from .cores import usable_cores
+from .cores import Cores, usable_cores
 
 _GPU = re.compile(r"GPU (\d+): (.+?) \(UUID: (GPU-[0-9a-f-]+)\)")
 _MIG = re.compile(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)]+)\)")
@@ -41,7 +41,7 @@ class Devices:
     """For people, one per rank."""
     environments: tuple[Mapping[str, str], ...]
     """Environment variables of each rank's process."""
-    cores: int = field(default_factory=lambda: usable_cores().count)
+    cores: Cores = field(default_factory=usable_cores)
     """That the workers of this run may use, all together."""
 
     @property
@@ -70,7 +70,8 @@ def choose_devices(config: RunConfig, share: Share = ALL) -> Devices:
 
     Raises NoDeviceError if they aren't there.
     """
-    cores = max(1, usable_cores().count // share.num_on_cores)
+    usable = usable_cores()
+    cores = replace(usable, count=max(1, usable.count // share.num_on_cores))
     if config.device == "cpu":
         return _cpu(config, cores)
     visible = visible_gpus(list_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
@@ -89,8 +90,8 @@ def choose_devices(config: RunConfig, share: Share = ALL) -> Devices:
     )
 
 
-def _cpu(config: RunConfig, cores: int) -> Devices:
-    count = config.workers or cores
+def _cpu(config: RunConfig, cores: Cores) -> Devices:
+    count = config.workers or cores.count
     environments = ({"CUDA_VISIBLE_DEVICES": ""},) * count
     return Devices(kind="cpu", names=("cpu",) * count, environments=environments, cores=cores)
 

@@ -45,6 +45,8 @@ class EncodeStage:
                 outcome.latents = latents
             if outcome.audio is not None:
                 outcome.audio = outcome.audio.without_wave()
+        self._board.add("encoded_clips", len(waves))
+        self._board.add("encoded_bytes", sum(wave.nbytes for wave in waves))
         self._count(sum(len(wave) for wave in waves), time.perf_counter() - began)
 
     def rest_seconds(self, batch: BatchWork) -> float:

@@ -16,12 +16,14 @@ from .. import events
 from ..plan.plans import Plans
 from . import decide as rules
 from . import moves
+from .bottleneck import find_bottleneck, judge
 from .crew import Crew
 from .death import examine
 from .handle import WorkerHandle
 from .messages import Committed, Failed, FromWorker, HandedBack, Ready, Taken
 from .orders import FleetOrders
 from .report import FleetReport
+from .stages import StageHistory, total
 from .stop import StopRequests
 from .trouble import disk_error, output_trouble
 from .watchdog import Verdict, Watchdog
@@ -45,6 +47,7 @@ class Fleet:
         self._last_words: dict[int, Failed] = {}
         self._dismissed: set[int] = set()
         self._verdicts: dict[int, Verdict] = {}
+        self._history = StageHistory()
         self._watchdog = Watchdog(orders.config.supervision)
         self._next_watch = self._next_stages = 0.0
 
@@ -74,8 +77,13 @@ class Fleet:
         self._report_stages()
 
     def stage_seconds(self) -> tuple[events.StageSeconds, ...]:
-        """Busy seconds per rank, over all incarnations."""
+        """What each rank's stages did, over all incarnations."""
         return self._crew.stage_seconds()
+
+    def bottleneck(self) -> events.Bottleneck | None:
+        """What limited the run as a whole."""
+        stages = self.stage_seconds()
+        return find_bottleneck(total(stages), self._orders.threads, workers=len(stages), work_left=False)
 
     def _until(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -107,8 +115,12 @@ class Fleet:
             self._report_stages()
 
     def _report_stages(self) -> None:
-        for stages in self.stage_seconds():
-            self.report.tell(stages)
+        stages = self.stage_seconds()
+        for one in stages:
+            self.report.tell(one)
+        window = self._history.window(time.monotonic(), stages)
+        for verdict in judge(window, self._orders.threads, work_left=self._state.unassigned > 0):
+            self.report.tell(verdict)
 
     # ---- messages
 

@@ -40,7 +40,7 @@ class WorkerHandle:
         self._stacks = paths.worker_stacks(orders.rank, orders.run_id)
         self._log = paths.worker_log(orders.rank, orders.run_id)
         self._killed_at: float | None = None
-        self.board = Board.create(Path(orders.board_path), orders.decode_threads)
+        self.board = Board.create(Path(orders.board_path), orders.threads.most)
         self._inbox = context.Queue(maxsize=QUEUE_DEPTH + 1)  # + 1: the None that ends it
         self._inbox.cancel_join_thread()
         lifeline_read, self._lifeline = context.Pipe(duplex=False)

@@ -21,12 +21,14 @@ from ..plan.plans import Plans
 from ..score.tokenizer import SvsTokenizer
 from .board import Board
 from .budget import ByteBudget
+from .decode_threads import DecodeThreads
 from .encode_stage import EncodeStage
 from .messages import Closed, FromWorker, Measured, Remark, clipped
 from .orders import WorkerOrders
 from .prefetch import Decode, Prefetcher
 from .reuse import LazyEncoder, Reuse
 from .roots import require_root
+from .tuner import Tuner
 from .work import ChunkWork, Decoded
 from .write_stage import WriteStage
 
@@ -41,7 +43,7 @@ def load_stages(
     inbox: "queue.Queue[bytes | None]",
     board: Board,
     send: Callable[[FromWorker], None],
-) -> tuple[Prefetcher, EncodeStage, WriteStage]:
+) -> tuple[Prefetcher, EncodeStage, WriteStage, Tuner]:
     """Load everything; nothing is started but the write thread. Raises PrepError for what the user can mend."""
     tune_cpu()
     config = orders.config
@@ -72,7 +74,7 @@ def load_stages(
         inbox=inbox,
         send=send,
         board=board,
-        num_threads=orders.decode_threads,
+        threads=DecodeThreads(orders.threads.most, orders.threads.start),
         budget=ByteBudget(config.prefetch_bytes),
     )
     write_stage = WriteStage(
@@ -86,7 +88,8 @@ def load_stages(
         send=send,
         wake=prefetcher.wake,
     )
-    return prefetcher, EncodeStage(encoder, orders.info, board), write_stage
+    tuner = Tuner(prefetcher, board, orders.threads.most, send)
+    return prefetcher, EncodeStage(encoder, orders.info, board), write_stage, tuner
 
 
 def _fitting(encoder: LatentEncoder, send: Callable[[FromWorker], None]) -> FittingEncoder:

@@ -54,6 +54,15 @@ class Measured(msgspec.Struct, frozen=True, tag=True):
     """Largest relative difference from strict float32."""
 
 
+class Adapted(msgspec.Struct, frozen=True, tag=True):
+    """The worker decodes with another number of threads, or reads another number of chunks ahead."""
+
+    threads: int
+    chunks_ahead: int
+    trial: bool
+    """To be seen whether it is faster; False: it was not, and this is what was before."""
+
+
 class Taken(msgspec.Struct, frozen=True, tag=True):
     """The worker has begun to read this chunk's audio; its inbox has room for one more task."""
 
@@ -113,7 +122,7 @@ class Remark(msgspec.Struct, frozen=True, tag=True):
     """Of the remarks of one topic, the run tells the first alone, whichever worker makes it."""
 
 
-FromWorker = Ready | Measured | Taken | Committed | HandedBack | Closed | Failed | Finished | Remark
+FromWorker = Ready | Measured | Adapted | Taken | Committed | HandedBack | Closed | Failed | Finished | Remark
 
 _decoder = msgspec.msgpack.Decoder(FromWorker)
 

@@ -7,6 +7,7 @@ from ...core.paths import WHOLE, OutputPaths, Part
 from ..config import RunConfig
 from ..encode.protocol import DeviceKind, EncoderInfo
 from .devices import Devices
+from .thread_share import ThreadShare
 
 RANKS_PER_PART = 1000
 """Rank 2003 is the fourth worker of part 3. No node has more devices, and not many cores."""
@@ -20,8 +21,7 @@ class FleetOrders:
     info: EncoderInfo
     devices: Devices
     paths: OutputPaths
-    decode_threads: int
-    """Per worker."""
+    threads: ThreadShare
     reuse_index: Path | None = None
     """Where rows lie whose latents may be taken."""
     part: Part = WHOLE
@@ -51,7 +51,7 @@ class WorkerOrders:
     device_name: str
     output_dir: str
     board_path: str
-    decode_threads: int
+    threads: ThreadShare
     reuse_index: str | None = None
     part: Part = WHOLE
 
@@ -67,7 +67,7 @@ def worker_orders(fleet: FleetOrders, rank: int, run_id: str, boards: Path) -> W
         device_name=fleet.devices.names[fleet.device_of(rank)],
         output_dir=str(fleet.paths.root),
         board_path=str(boards / f"r{rank}-{run_id}"),
-        decode_threads=fleet.decode_threads,
+        threads=fleet.threads,
         reuse_index=None if fleet.reuse_index is None else str(fleet.reuse_index),
         part=fleet.part,
     )

@@ -9,20 +9,23 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from enum import Enum
 
 import msgspec
 
 from ...core.errors import ClipFault, Fault, FaultCode, PrepError, Stage
+from ..audio.decode import DecodedAudio
 from ..plan.plans import Plans
 from .board import Board
 from .budget import ByteBudget
+from .decode_threads import DecodeThreads
+from .gate import Gate
 from .messages import FromWorker, HandedBack, Taken, Task
 from .work import BatchWork, ChunkWork, Decoded
 
 CHUNKS_AHEAD = 2
-"""Chunks begun and not yet encoded: the one on the encoder and the one being decoded behind it."""
+"""Chunks begun and not yet encoded: the one on the encoder and the one being decoded behind it. At the start."""
 
 Decode = Callable[[ChunkWork, int], Decoded]
 """Decodes one clip (row of the chunk). Raises ClipFault, or PrepError for what must end the worker."""
@@ -46,21 +49,22 @@ class Prefetcher:
         inbox: "queue.Queue[bytes | None]",
         send: Callable[[FromWorker], None],
         board: Board,
-        num_threads: int,
+        threads: DecodeThreads,
         budget: ByteBudget,
     ) -> None:
         self._plan, self._decode, self._inbox, self._send = plan, decode, inbox, send
         self._board, self._budget = board, budget
-        self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="decode", initializer=self._name_slot)
-        self._slot = threading.local()
-        self._slots = iter(range(num_threads))
+        self._threads = threads
         self._lock = threading.Lock()
-        self._ahead = threading.Semaphore(CHUNKS_AHEAD)
+        board.set_threads(threads.active)
+        self._ahead = Gate(CHUNKS_AHEAD)
         self._encoded = threading.Condition()
         self._unencoded = 0
         self._ready: queue.Queue[BatchWork | _Mark] = queue.Queue()
         self._begun: dict[int, None] = {}
         self._error: BaseException | None = None
+        self._hungry = True
+        """The feeder has no task."""
         self.ended = False
         """The inbox gave its None, and ``next`` has given all batches."""
         self.draining = threading.Event()
@@ -71,7 +75,8 @@ class Prefetcher:
 
     def next(self) -> BatchWork | None:
         """The next batch; None when woken, or when ``ended``. Raises what broke the feeder."""
-        batch = self._ready.get()
+        with self._board.timed("no_work" if self._hungry else "wait"):
+            batch = self._ready.get()
         if isinstance(batch, BatchWork):
             return batch
         if batch is _Mark.END:
@@ -88,7 +93,17 @@ class Prefetcher:
             self._encoded.notify_all()
         if batch.last:
             del self._begun[batch.chunk.chunk_id]
-            self._ahead.release()
+            self._ahead.leave()
+
+    @property
+    def active_threads(self) -> int:
+        return self._threads.active
+
+    def resize(self, threads: int, chunks_ahead: int) -> None:
+        """Decode with so many threads, and read so many chunks ahead, from now on."""
+        self._threads.resize(threads)
+        self._board.set_threads(threads)
+        self._ahead.resize(chunks_ahead)
 
     def drain(self) -> None:
         """Take no more tasks, and wake the consumer."""
@@ -107,17 +122,25 @@ class Prefetcher:
 
     def _feed(self) -> None:
         try:
-            while (raw := self._inbox.get()) is not None:
+            while (raw := self._next_task()) is not None:
                 self._begin(msgspec.msgpack.decode(raw, type=Task))
         except BaseException as error:  # the worker's main thread raises it again
             self._error = error
         self._ready.put(_Mark.END)
 
+    def _next_task(self) -> bytes | None:
+        self._hungry = True
+        with self._board.timed("no_task"):
+            raw = self._inbox.get()
+        self._hungry = raw is None
+        return raw
+
     def _begin(self, task: Task) -> None:
-        self._ahead.acquire()
+        with self._board.timed("held_chunks"):
+            self._ahead.enter()
         if self.draining.is_set():
             self._send(HandedBack(task.chunk_id))
-            self._ahead.release()
+            self._ahead.leave()
             return
         self._begun[task.chunk_id] = None
         self._send(Taken(task.chunk_id))
@@ -130,7 +153,8 @@ class Prefetcher:
         sizes = self._plan.decoded_bytes(chunk.clips)
         for rows in batches:
             reserved = int(sizes[rows.start : rows.stop].sum())
-            self._budget.reserve(reserved)
+            with self._board.timed("held_bytes"):
+                self._budget.reserve(reserved)
             audio = [early.get(row) or self._submit(chunk, row) for row in rows]
             with self._encoded:
                 self._unencoded += 1
@@ -157,20 +181,17 @@ class Prefetcher:
             known: Future[Decoded | Fault] = Future()
             known.set_result(fault)
             return known
-        return self._pool.submit(self._decode_one, chunk, row)
+        return self._threads.submit(lambda slot: self._decode_one(chunk, row, slot))
 
     # ---- the decode threads
 
-    def _name_slot(self) -> None:
-        with self._lock:
-            self._slot.number = next(self._slots)
-
-    def _decode_one(self, chunk: ChunkWork, row: int) -> Decoded | Fault:
-        slot: int = self._slot.number
+    def _decode_one(self, chunk: ChunkWork, row: int, slot: int) -> Decoded | Fault:
         self._board.begin(slot, chunk.chunk_id, row)
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.thread_time()
+        decoded: Decoded | None = None
         try:
-            return self._decode(chunk, row)
+            decoded = self._decode(chunk, row)
+            return decoded
         except ClipFault as error:
             return error.fault
         except PrepError:
@@ -178,7 +199,15 @@ class Prefetcher:
         except Exception as error:  # one bad clip costs one row, whatever a decoder raises
             return Fault(Stage.DECODE, FaultCode.UNREADABLE, f"{type(error).__name__}: {error}")
         finally:
-            with self._lock:
-                self._board.add("decode", time.perf_counter() - began)
-                self._board.add("decoded_clips", 1)
+            self._count(decoded, time.perf_counter() - began, time.thread_time() - cpu)
             self._board.end(slot)
+
+    def _count(self, decoded: Decoded | None, seconds: float, cpu_seconds: float) -> None:
+        with self._lock:
+            self._board.add("decode", seconds)
+            self._board.add("decode_cpu", cpu_seconds)
+            self._board.add("decoded_clips", 1)
+            if isinstance(decoded, DecodedAudio):
+                self._board.add("read", decoded.read_seconds)
+                self._board.add("read_bytes", decoded.file_size)
+                self._board.add("decoded_bytes", decoded.wave.nbytes)

@@ -8,7 +8,7 @@ from ...writers.journal import CommittedChunk
 from .. import events
 from ..plan.plans import Plans
 from .death import Death
-from .messages import Closed, FromWorker, Measured, Ready, Remark
+from .messages import Adapted, Closed, FromWorker, Measured, Ready, Remark
 from .moves import ClipKey, Exclude, LeaveOut
 
 FLOAT16_ROUNDING = 5e-4
@@ -23,6 +23,8 @@ class FleetReport:
         self._topics: set[str] = set()
         self.ready_at: float | None = None
         """Monotonic time of the first worker's readiness."""
+        self.adapted = 0
+        """How often a worker changed its decode threads or how far it reads ahead."""
         self.precision_error: float | None = None
         """The largest that a worker measured; None if none did."""
 
@@ -34,6 +36,9 @@ class FleetReport:
                 self.tell(events.WorkerReady(rank, device, seconds))
             case Measured(error):
                 self._measured(rank, error)
+            case Adapted(threads, chunks_ahead, trial):
+                self.adapted += 1
+                self.tell(events.DecodeAdapted(rank, threads, chunks_ahead, trial))
             case Closed(name, num_rows, num_bytes):
                 self.tell(events.ShardClosed(rank, name, num_rows, num_bytes))
             case Remark(text, topic) if not topic or topic not in self._topics:

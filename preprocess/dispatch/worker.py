@@ -29,6 +29,7 @@ from .orders import WorkerOrders
 if TYPE_CHECKING:
     from .encode_stage import EncodeStage
     from .prefetch import Prefetcher
+    from .tuner import Tuner
     from .write_stage import WriteStage
 
 
@@ -53,7 +54,7 @@ class Worker:
 
     def __init__(self, orders: WorkerOrders, paths: OutputPaths, inbox: Any, outbox: Connection) -> None:
         self._orders, self._paths, self._inbox, self._outbox = orders, paths, inbox, outbox
-        self._board = Board(Path(orders.board_path), orders.decode_threads)
+        self._board = Board(Path(orders.board_path), orders.threads.most)
         self._send_lock = threading.Lock()
         self._draining = threading.Event()
         self._prefetcher: Prefetcher | None = None
@@ -89,7 +90,7 @@ class Worker:
         with self._send_lock:
             self._outbox.send_bytes(encode(message))
 
-    def _load(self) -> "tuple[Prefetcher, EncodeStage, WriteStage]":
+    def _load(self) -> "tuple[Prefetcher, EncodeStage, WriteStage, Tuner]":
         began = time.monotonic()
         from .load import load_stages
 
@@ -101,7 +102,9 @@ class Worker:
         self._send(Ready(self._orders.device_name, time.monotonic() - began))
         return stages
 
-    def _work(self, prefetcher: "Prefetcher", encode_stage: "EncodeStage", write_stage: "WriteStage") -> None:
+    def _work(
+        self, prefetcher: "Prefetcher", encode_stage: "EncodeStage", write_stage: "WriteStage", tuner: "Tuner"
+    ) -> None:
         prefetcher.start()
         on_encoder = False  # a chunk is partly encoded
         while on_encoder or not self._draining.is_set():
@@ -117,6 +120,7 @@ class Worker:
                 break
             encode_stage.run(batch)
             prefetcher.done(batch)
+            tuner.tick()
             on_encoder = not batch.last
             if batch.last:
                 write_stage.put(batch.chunk)

@@ -57,12 +57,13 @@ class WriteStage:
 
     def put(self, chunk: ChunkWork) -> None:
         """Hand over a chunk whose every clip has an outcome. Raises what stopped the thread."""
-        while True:
-            self.check()
-            try:
-                return self._chunks.put(chunk, timeout=0.5)
-            except queue.Full:
-                continue
+        with self._board.timed("blocked"):
+            while True:
+                self.check()
+                try:
+                    return self._chunks.put(chunk, timeout=0.5)
+                except queue.Full:
+                    continue
 
     def close(self) -> None:
         """Wait until all is committed, then close the shard. Raises what stopped the thread."""
@@ -83,13 +84,17 @@ class WriteStage:
 
     def _run(self) -> None:
         try:
-            while (chunk := self._chunks.get()) is not None:
+            while (chunk := self._next()) is not None:
                 self._commit(chunk)
         except Exception as error:  # raised again on the main thread
             self._error = error
             with contextlib.suppress(OSError):
                 self._writer.abandon()
             self._wake()
+
+    def _next(self) -> ChunkWork | None:
+        with self._board.timed("write_idle"):
+            return self._chunks.get()
 
     def _commit(self, chunk: ChunkWork) -> None:
         began = time.perf_counter()
@@ -104,6 +109,8 @@ class WriteStage:
         )
         self._board.add("rows", built - began)
         self._board.add("write", time.perf_counter() - built)
+        self._board.add("written_bytes", record.length)
+        self._board.add("committed_rows", record.rows)
         self._board.add("committed_chunks", 1)
         self._send(_committed(record))
 

@@ -1,7 +1,5 @@
-import pytest
-
-from latentprep.cli.tally import Tally, bottleneck
-from latentprep.preprocess.events import StageSeconds, WorkerReady
+from latentprep.cli.tally import Tally
+from latentprep.preprocess.events import Bottleneck, WorkerReady
 
 from .builders import Clock, chunk_done, plan_ready
 
@@ -47,26 +45,14 @@ def test_skipped_clips_show_as_soon_as_there_are_any():
     assert tally.line().endswith(", 3 skipped")
 
 
-@pytest.mark.parametrize(
-    ("expected", "stages"),
-    [
-        ("encode", StageSeconds(rank=0, decode=90, encode=80, wait=10)),
-        ("decode", StageSeconds(rank=0, decode=10, encode=50, wait=50)),
-        ("write", StageSeconds(rank=0, decode=10, encode=50, rows=30, write=30, wait=1)),
-        ("encode", StageSeconds(rank=0)),
-    ],
-)
-def test_the_bottleneck_is_the_stage_that_the_others_wait_for(expected: str, stages: StageSeconds):
-    """Busy decode threads are no bottleneck while the encoder never waits for them."""
-    assert expected == bottleneck(stages)
-
-
 def test_the_line_of_a_worker_says_what_it_did():
     clock = Clock()
     tally = tally_of(clock)
     clock.time += 2
     tally.add(chunk_done(audio_seconds=100))
-    tally.add(StageSeconds(rank=0, encode=1.0, wait=1.0))
+    tally.add(Bottleneck(rank=0, limit="decode", facts="2 of 2 threads busy", advice="more cores"))
+    tally.add(Bottleneck(rank=9, limit="write", facts="not ready yet", advice=""))
+    tally.add(Bottleneck(limit="decode", facts="2 of 2 threads busy", advice="more cores"))
 
     assert "worker 0 cpu: 1 chunk, 50.0 x, limit: decode" == tally.worker_line(0)
-    assert tally.line().endswith(", limit: decode")
+    assert tally.line().endswith(", limit: decode: 2 of 2 threads busy; more cores")

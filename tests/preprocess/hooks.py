@@ -13,10 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from latentprep.core.errors import PrepError
+from latentprep.preprocess.dispatch import tuner
 
 HOOK = f"{__name__}:act"
 REFUSED_RANK, HANGING_RANK, REFUSED = (f"{__name__}:{name}" for name in ("refused_rank", "hanging_rank", "refused"))
 """Hooks that trouble a worker while it loads: rank 1 alone, or every one."""
+RESTLESS, SETTLED = (f"{__name__}:{name}" for name in ("restless", "settled"))
+"""Hooks whose workers adapt their decode threads after each batch, or never."""
 
 
 def environment(
@@ -55,6 +58,9 @@ def __getattr__(name: str) -> Callable[[str], None]:
         raise PrepError("the card is on fire", fix="call the fire brigade")
     if name == "hanging_rank" and rank == "1":
         time.sleep(3600)
+    if name in ("restless", "settled"):
+        tuner.WINDOW_S, tuner.MIN_BATCHES = (0.0, 1) if name == "restless" else (1e9, 1)
+        return act
     if name in ("refused_rank", "hanging_rank"):
         return act
     raise AttributeError(name)

@@ -14,12 +14,14 @@ from latentprep.core.errors import WorkerError
 from latentprep.core.paths import OutputPaths
 from latentprep.preprocess.config import RunConfig
 from latentprep.preprocess.dispatch import handle
+from latentprep.preprocess.dispatch.cores import Cores
 from latentprep.preprocess.dispatch.crew import Crew
 from latentprep.preprocess.dispatch.death import examine
 from latentprep.preprocess.dispatch.devices import choose_devices
 from latentprep.preprocess.dispatch.handle import WorkerHandle
 from latentprep.preprocess.dispatch.messages import Ready
 from latentprep.preprocess.dispatch.orders import FleetOrders
+from latentprep.preprocess.dispatch.thread_share import share_threads
 from latentprep.preprocess.dispatch.watchdog import Verdict
 from latentprep.preprocess.encode.registry import describe
 from latentprep.preprocess.run import plan_only
@@ -38,7 +40,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> FleetOrders:
         info=describe(config.encoder, "cpu"),
         devices=choose_devices(config),
         paths=OutputPaths(config.output_dir),
-        decode_threads=2,
+        threads=share_threads(2, 1, "cpu", Cores(2, "affinity")),
     )
 
 

@@ -15,6 +15,7 @@ from latentprep.core.paths import OutputPaths
 from latentprep.preprocess.audio.decode import DecodedAudio
 from latentprep.preprocess.dispatch.board import Board
 from latentprep.preprocess.dispatch.budget import ByteBudget
+from latentprep.preprocess.dispatch.decode_threads import DecodeThreads
 from latentprep.preprocess.dispatch.messages import Excluded, FromWorker, HandedBack, Taken, Task
 from latentprep.preprocess.dispatch.prefetch import Prefetcher
 from latentprep.preprocess.dispatch.work import BatchWork, ChunkWork
@@ -66,7 +67,7 @@ class Bench:
             inbox=self.inbox,
             send=self.sent.append,
             board=Board.create(folder / "board", 2),
-            num_threads=2,
+            threads=DecodeThreads(2, 2),
             budget=self.budget,
         )
         self.prefetcher.start()
