@@ -38,16 +38,16 @@ def test_parts_take_as_long_as_the_longest():
 
 @settings(max_examples=30, deadline=None)
 @given(
-    rates=st.lists(st.floats(100, 3_000), min_size=1, max_size=12),
+    rates=st.lists(st.floats(400, 3_000), min_size=1, max_size=12),
     num_chunks=st.integers(1, 200),
-    failures=st.sampled_from([0.0, 2_000.0]),
+    failures=st.sampled_from([0.0, 500.0]),
     preemptions=st.sampled_from([0.0, 1_000.0]),
     seed=st.integers(0, 9),
 )
 def test_every_chunk_is_committed_once_whatever_happens(
     rates: list[float], num_chunks: int, failures: float, preemptions: float, seed: int
 ):
-    """Deaths every 43 s of cards whose chunks take 1 to 20 s."""
+    """Each card dies every 173 s, on chunks of 1 to 5 s: six deaths in a row without one would end the run, rightly."""
     cluster = Cluster(
         rates=tuple(rates), failures_per_day=failures, preemptions_per_day=preemptions, cards_per_node=4, seed=seed
     )
