@@ -28,4 +28,5 @@ def test_a_run_that_got_over_a_damaged_journal_leaves_a_dataset_without_damage(t
         event.text for event in seen if isinstance(event, Notice)
     ]
     assert [f"{journal.name}.damaged"] == [path.name for path in paths.journal_dir.glob("*.damaged")]
-    assert ["shard_extra"] == [str(problem.code) for problem in find_damage(paths).problems]
+    assert ["data-r0-00000.arrow"] == [path.name for path in (paths.work / "leftover").iterdir()]
+    assert [] == [str(problem.code) for problem in find_damage(paths).problems]

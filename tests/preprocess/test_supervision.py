@@ -216,7 +216,7 @@ def test_a_good_run_leaves_no_logs_stacks_or_boards(config: RunConfig, tmp_path:
     ended = finished(config, env={"TMPDIR": str(temporary)})
 
     assert 0 == ended.code, ended.err
-    assert ["events.jsonl", "headers.bin", "journal", "open", "plan.arrow"] == sorted(
+    assert ["events.jsonl", "headers.bin", "journal", "open", "plan.arrow", "plan.arrow.xxh3"] == sorted(
         path.name for path in (config.output_dir / ".prep").iterdir()
     )
     assert [] == list(temporary.iterdir())
