@@ -1,10 +1,10 @@
 """``Index``: where every block of a dataset lies and what every row of it costs; the file index.arrow.
 
 An Arrow IPC stream with one line a block; what is known of rows stands in list columns, so that row numbers are
-positions. It is derived from the shards and can be built again at any time (`prep index build`).
+positions. It is derived from the shards, so it can be built again at any time.
 
-Opening maps the file: 3.5 million rows, 170 MB, take a third of a second and touch neither items nor shards. A sum
-over all bytes says whether it is whole; which shards it belongs to, its header says (``ShardSet`` compares).
+Opening maps the file and touches neither items nor shards. A sum over all bytes says whether it is whole; which shards
+it belongs to, its header says.
 
 B blocks, R rows. Row r is ``datasets.load_from_disk``'s row r.
 """
@@ -251,7 +251,7 @@ def unusable(path: Path | str, reason: str) -> OutputError:
     return OutputError(
         f"the index {path} can't be used: {reason}",
         why="rows would be looked for in the wrong places",
-        fix="build it anew: `prep index build` with the dataset's folder",
+        fix="delete it: it holds nothing that the shards don't",
     )
 
 

@@ -19,7 +19,7 @@ from ..core.index import BLOCK_FACTS, ROW_FACTS, IndexedShard, IndexHeader, cont
 from .atomic import atomic_file
 
 GROUP_ROWS = 1 << 20
-"""Rows after which a batch of lines ends: 80 MB in memory while it is made."""
+"""Rows after which a batch of lines ends: what is held in memory while it is made."""
 
 _NAMES = {"corpus": pa.int16(), "song": pa.int32()}
 """Columns whose texts are kept once, and the type of the numbers that stand for them."""
