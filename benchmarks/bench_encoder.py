@@ -147,53 +147,65 @@ def rate(audio: float, values: list[float]) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    given = [float(argument) for argument in sys.argv[1:]]
-    rounds, clips, seconds = (*given, *(5, 4, 8)[len(given) :])
+Times = tuple[float, float, float]
+"""Seconds of one call: wall, user, system."""
+
+
+def measure(rounds: int, clips: int, seconds: float) -> tuple[dict[str, list[Times]], dict[str, Any]]:
+    """Times of every way, round by round in turn, and what each way says of itself; a process a way."""
     context = multiprocessing.get_context("spawn")
     pipes: dict[str, Connection] = {}
     facts: dict[str, Any] = {}
     for way in WAYS:
         pipes[way], theirs = context.Pipe()
-        context.Process(target=serve, args=(way, theirs, int(clips), seconds), daemon=True).start()
+        context.Process(target=serve, args=(way, theirs, clips, seconds), daemon=True).start()
         facts[way] = pipes[way].recv()
-    taken: dict[str, list[tuple[float, float, float]]] = {way: [] for way in WAYS}
-    for number in range(int(rounds)):
+    taken: dict[str, list[Times]] = {way: [] for way in WAYS}
+    for number in range(rounds):
         for way in WAYS:
             pipes[way].send(True)
             taken[way].append(pipes[way].recv())
         print(f"round {number + 1}:", {way: taken[way][-1] for way in WAYS}, file=sys.stderr, flush=True)
-    audio = clips * seconds
-    for way in WAYS:
-        cpu = [user + system for _, user, system in taken[way]]
-        facts[way] |= {
-            "wall_rate": rate(audio, [wall for wall, _, _ in taken[way]]),
-            "cpu_rate": rate(audio, cpu),
-            "system_share": round(sum(t[2] for t in taken[way]) / sum(cpu), 3),
-        }
-    ratios = {
-        way: {
-            "cpu": round(statistics.median(sum(a[1:]) / sum(b[1:]) for a, b in pairs), 2),
-            "wall": round(statistics.median(a[0] / b[0] for a, b in pairs), 2),
-        }
-        for way in WAYS[1:]
-        if (pairs := list(zip(taken["reference"], taken[way], strict=True)))
-    }
-    print(
-        json.dumps(
-            {
-                "benchmark": "encoder",
-                "rounds": int(rounds),
-                "clips": int(clips),
-                "seconds": seconds,
-                "ratio_to_reference": ratios,
-                **facts,
-                **machine(),
-            }
-        )
-    )
     for pipe in pipes.values():
         pipe.send(False)
+    return taken, facts
+
+
+def rates_of(taken: list[Times], audio: float) -> dict[str, Any]:
+    """Times real time, by wall clock and by CPU, and the share of the CPU time that the system took."""
+    cpu = [user + system for _, user, system in taken]
+    return {
+        "wall_rate": rate(audio, [wall for wall, _, _ in taken]),
+        "cpu_rate": rate(audio, cpu),
+        "system_share": round(sum(times[2] for times in taken) / sum(cpu), 3),
+    }
+
+
+def ratio_of(reference: list[Times], ours: list[Times]) -> dict[str, float]:
+    """How many times as fast, by the median of the rounds."""
+    pairs = list(zip(reference, ours, strict=True))
+    return {
+        "cpu": round(statistics.median(sum(a[1:]) / sum(b[1:]) for a, b in pairs), 2),
+        "wall": round(statistics.median(a[0] / b[0] for a, b in pairs), 2),
+    }
+
+
+def main() -> None:
+    given = [float(argument) for argument in sys.argv[1:]]
+    rounds, clips, seconds = (*given, *(5, 4, 8)[len(given) :])
+    taken, facts = measure(int(rounds), int(clips), seconds)
+    for way in WAYS:
+        facts[way] |= rates_of(taken[way], clips * seconds)
+    result = {
+        "benchmark": "encoder",
+        "rounds": int(rounds),
+        "clips": int(clips),
+        "seconds": seconds,
+        "ratio_to_reference": {way: ratio_of(taken["reference"], taken[way]) for way in WAYS[1:]},
+        **facts,
+        **machine(),
+    }
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ from pathlib import Path
 import numpy as np
 from cluster_sim import Cluster, Floats, Result, simulate_parts, simulate_whole
 
+from latentprep.core.paths import Part
 from latentprep.core.units import LatentSpec, ceil_div
+from latentprep.preprocess.division import chunks_of
 from latentprep.preprocess.encode.limits import batch_limits
 from latentprep.preprocess.plan.cut import CutInput, CutLimits, cut
 from latentprep.preprocess.plan.row_bytes import row_bytes as estimated_row_bytes
@@ -105,11 +107,6 @@ def cluster(cards: int, *, trouble: bool, cards_per_node: int = 8) -> Cluster:
     )
 
 
-def interleaved(num_chunks: int, num_parts: int) -> list[range]:
-    """Part i of K as ``prep svs --part`` cuts it: every K-th chunk."""
-    return [range(part, num_chunks, num_parts) for part in range(num_parts)]
-
-
 def shares(num_chunks: int, num_cards: int) -> list[range]:
     """Neighbouring chunks in equal numbers."""
     borders = [num_chunks * card // num_cards for card in range(num_cards + 1)]
@@ -120,7 +117,9 @@ def simulate(way: str, chunks: Floats, cards: int, *, trouble: bool) -> tuple[Cl
     """One run. ``parts`` has one task for each node: a task pays for a start."""
     if way == "parts":
         where = cluster(cards, trouble=trouble)
-        parts = interleaved(len(chunks), where.num_nodes)
+        count = where.num_nodes
+        live = range(len(chunks))
+        parts = [chunks_of(Part(number=number, count=count), live) for number in range(1, count + 1)]
         return where, simulate_parts(chunks, where, parts)
     if way == "static":
         where = cluster(cards, trouble=trouble, cards_per_node=1)

@@ -17,7 +17,7 @@ from .dispatch.stop import StopRequests
 from .event_log import EventLog
 from .finalize import finalize, interrupted
 from .lock import part_lock
-from .output_folder import clear_output, describe_output, output_folder, sweep
+from .output_folder import output_folder, start_over, sweep
 from .part_story import PartStory
 from .plan.bill import Bill, free_space, make_bill
 from .plan.make import device_kind
@@ -45,9 +45,8 @@ def prepare(
     paths = setup.paths
     with StopRequests(), output_folder(paths), part_lock(paths), EventLog(paths.events(), on_event) as tell:
         sweep(paths)
-        if overwrite and (old := describe_output(paths)) is not None:
-            tell(events.Notice("warning", f"--overwrite deletes {old}"))
-            clear_output(paths)
+        if overwrite:
+            start_over(paths, tell)
         plan, resumed = ready_plans(setup, tell, rescan=rescan, extend=extend)
         done = settle(setup, plan, tell, check=check)
         tell(plan_ready(plan, plan.live, done, resumed=resumed))

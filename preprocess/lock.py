@@ -4,9 +4,8 @@ The parts of one division (part 3 of 8) work side by side; a part excludes the s
 division, whose chunks are other ones. A whole run is part 1 of 1. Each takes its own lock first and looks at all others
 then, so of two that come at once at least one sees the other, and gives up; both may.
 
-Created O_EXCL, a lock holds who works here and a heartbeat that changes every ``BEAT_S``. A lock of this machine is stale
-when its process is gone (another start time, another boot, or no such pid). A lock of another machine, or of another container on
-this one, is stale when its *content* has not changed for ``STALE_S`` of the observer's own clock: clocks of two machines are never compared.
+Created O_EXCL, a lock holds who works here (lock_holder.py) and a heartbeat that changes every ``BEAT_S``, by which others
+see whether it is stale (lock_watch.py).
 
 A run that stood still so long that another one took its lock over must not write metadata: ``Lock.check`` tells it.
 """
@@ -15,13 +14,10 @@ import contextlib
 import errno
 import logging
 import os
-import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -30,79 +26,15 @@ import msgspec
 from ..core.errors import OutputError
 from ..core.paths import WHOLE, OutputPaths, Part, parse_lock_name
 from ..writers.atomic import disk_errors
+from .lock_holder import Holder, myself, read_lock
+from .lock_watch import BEAT_S, STALE_S, LockState, LockWatch
 
 _log = logging.getLogger(__name__)
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP}
 """What FAT and some FUSE file systems answer."""
-BEAT_S = 20.0
-STALE_S = 120.0
-"""Six missed beats: a node that is that late has lost its file system or its life."""
 _LOOKS = 12
 """At another machine's lock, within ``STALE_S``."""
-_ROUNDING_S = 1e-6
-
-
-class Holder(msgspec.Struct, frozen=True):
-    """Who holds a lock."""
-
-    host: str
-    boot_id: str
-    pid: int
-    started: int
-    """Start time of the process in clock ticks since boot: tells a new process with an old pid."""
-    job: str
-    """SLURM job id, or empty."""
-    token: str
-    """Unique to one holding of the lock."""
-    beat: int = 0
-    namespace: str = ""
-    """Of process numbers: containers of one machine have different ones."""
-
-
-_NOBODY = Holder(host="", boot_id="", pid=0, started=0, job="", token="")
-
-
-def boot_id() -> str:
-    """Changes with every boot of the machine (and differs between containers' hosts)."""
-    with contextlib.suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return ""
-
-
-def process_start(pid: int) -> int | None:
-    """Start time of a living process in clock ticks since boot; None if there is none (a zombie counts as none)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in "ZX" else int(fields[19])
-
-
-def job_name(environ: Mapping[str, str]) -> str:
-    """The SLURM job of this process as SLURM's commands take it ("17", or "17_3" in an array), or empty."""
-    array, task = environ.get("SLURM_ARRAY_JOB_ID"), environ.get("SLURM_ARRAY_TASK_ID")
-    return f"{array}_{task}" if array and task else environ.get("SLURM_JOB_ID", "")
-
-
-def pid_namespace() -> str:
-    """What process numbers seen from here are counted in."""
-    with contextlib.suppress(OSError):
-        return os.readlink("/proc/self/ns/pid")
-    return ""
-
-
-def myself() -> Holder:
-    """This process as a holder."""
-    return Holder(
-        host=socket.gethostname(),
-        boot_id=boot_id(),
-        pid=os.getpid(),
-        started=process_start(os.getpid()) or 0,
-        job=job_name(os.environ),
-        token=uuid.uuid4().hex,
-        namespace=pid_namespace(),
-    )
 
 
 class Lock:
@@ -192,71 +124,6 @@ def _first_living(paths: Sequence[Path], wait: Callable[[float], None], stale_s:
     return None
 
 
-class LockState(Enum):
-    """What is known about the holder of a lock."""
-
-    FREE = "free"
-    """there is no such lock"""
-    LIVING = "living"
-    """it works, as far as can be seen"""
-    UNKNOWN = "unknown"
-    """another machine's, not watched for long enough"""
-    STALE = "stale"
-    """its holder is dead"""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LockLook:
-    """One look at a lock."""
-
-    path: Path
-    state: LockState
-    holder: Holder
-
-
-class LockWatch:
-    """Looks at locks again and again, without waiting and without changing them."""
-
-    def __init__(self, stale_s: float = STALE_S, now: Callable[[], float] = time.monotonic) -> None:
-        self._stale_s, self._now = stale_s, now
-        self._first_seen: dict[Path, tuple[Holder, float]] = {}
-        self._moved: dict[Path, tuple[str, float]] = {}
-        """Holding token and time of the last change of content."""
-
-    def look(self, path: Path) -> LockLook:
-        """What is known about a lock now."""
-        holder = read_lock(path)
-        if holder is None:
-            self._first_seen.pop(path, None)
-            return LockLook(path=path, state=LockState.FREE, holder=_NOBODY)
-        return LockLook(path=path, state=self._state(path, holder), holder=holder)
-
-    def _state(self, path: Path, holder: Holder) -> LockState:
-        if (alive := _lives_here(holder)) is not None:
-            return LockState.LIVING if alive else LockState.STALE
-        now = self._now()
-        before, since = self._first_seen.setdefault(path, (holder, now))
-        if before != holder:
-            self._first_seen[path] = (holder, now)
-            if before.token == holder.token:
-                self._moved[path] = (holder.token, now)
-        if holder == before and now - since >= self._stale_s - _ROUNDING_S:
-            return LockState.STALE
-        return LockState.LIVING if self._moved.get(path, ("",))[0] == holder.token else LockState.UNKNOWN
-
-
-def _lives_here(holder: Holder) -> bool | None:
-    """Whether a holder of this machine lives; None if it is another machine's."""
-    me = myself()
-    if holder.host != me.host or not holder.boot_id:
-        return None
-    if holder.boot_id != me.boot_id:
-        return False  # this machine, before its last boot
-    if holder.namespace != me.namespace:
-        return None  # another container: its process numbers mean nothing here
-    return process_start(holder.pid) == holder.started
-
-
 def _create(path: Path, me: Holder) -> bool:
     """Create the lock whole: written beside, then linked, so that nobody reads half of it."""
     temporary = path.with_name(f"{path.name}.{me.token}.new")
@@ -287,20 +154,6 @@ def _write(path: Path, holder: Holder, mode: Literal["wb", "xb"] = "wb") -> None
         file.write(msgspec.json.encode(holder))
         file.flush()
         os.fsync(file.fileno())
-
-
-def read_lock(path: Path) -> Holder | None:
-    """Who holds a lock; None if nobody does."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Holder)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        if error.errno != errno.ESTALE:  # replaced by its next beat while it was read over NFS
-            raise
-        return None
-    except msgspec.DecodeError:
-        return Holder(host="?", boot_id="?", pid=0, started=0, job="", token="")  # damaged: judged by its silence
 
 
 def _remove_stale(path: Path, holder: Holder) -> None:

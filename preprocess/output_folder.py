@@ -13,6 +13,7 @@ from ..core.errors import OutputError
 from ..core.paths import OutputPaths, parse_shard_name
 from ..writers.atomic import DISK_ERRNOS, disk_errors
 from ..writers.journal import read_journal
+from .events import EventSink, Notice
 
 _SCRATCH = ("planning-*", "replan", "plan*.arrow.*.part", "reuse-*.arrow")
 _SIGNS = ("ready-*",)
@@ -138,6 +139,13 @@ def _forbidden(error: PermissionError) -> OutputError:
 def _cannot_be_made(paths: OutputPaths, error: OSError) -> OutputError:
     text = f"output_dir {paths.root} can't be made: {error.strerror}"
     return OutputError(text, why="the dataset and what a resume needs lie there", fix="name another output_dir")
+
+
+def start_over(paths: OutputPaths, tell: EventSink) -> None:
+    """What --overwrite does: say what an earlier run left, and delete it."""
+    if (old := describe_output(paths)) is not None:
+        tell(Notice("warning", f"--overwrite deletes {old}"))
+        clear_output(paths)
 
 
 def describe_output(paths: OutputPaths) -> str | None:

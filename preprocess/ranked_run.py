@@ -21,7 +21,7 @@ from .cluster_run import finalize_parts, prepare
 from .config import RunConfig
 from .dispatch.devices import choose_devices
 from .division import chunks_of
-from .lock import LockState, LockWatch
+from .lock_watch import LockState, LockWatch
 from .part_run import run_part
 from .plan.plans import Plans
 from .setup import set_up

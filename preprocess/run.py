@@ -23,7 +23,7 @@ from .event_log import EventLog
 from .events import EventSink, RunSummary
 from .finalize import finalize, interrupted
 from .lock import part_lock
-from .output_folder import clear_output, describe_output, output_folder, sweep
+from .output_folder import output_folder, start_over, sweep
 from .plan.bill import Bill
 from .plan.plans import Plans
 from .progress_so_far import plan_ready
@@ -61,9 +61,8 @@ def run(
         paths = setup.paths
         with output_folder(paths), part_lock(paths) as lock, EventLog(paths.events(), on_event) as tell:
             sweep(paths)
-            if overwrite and (old := describe_output(paths)) is not None:
-                tell(events.Notice("warning", f"--overwrite deletes {old}"))
-                clear_output(paths)
+            if overwrite:
+                start_over(paths, tell)
             plan, resumed = ready_plans(setup, tell, rescan=rescan, extend=extend)
             done = settle(setup, plan, tell, check=check)
             tell(plan_ready(plan, plan.live, done, resumed=resumed))

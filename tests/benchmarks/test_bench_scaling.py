@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts import their neighbours by bare names
@@ -38,6 +39,15 @@ def test_simpler_rules_cost_more_where_cards_differ(seconds: bench_scaling.Float
     assert over["static"] > 0.5 > 10 * over["ours"]
 
 
-def test_parts_share_the_chunks_out():
-    assert [range(0, 5, 2), range(1, 5, 2)] == bench_scaling.interleaved(5, 2)
+def test_parts_are_the_divisions_of_the_real_command():
+    """Two nodes, every chunk once, and shares that end together."""
+    chunks = np.full(800, 9_000.0)
+
+    cluster, result = bench_scaling.simulate("parts", chunks, 16, trouble=False)
+
+    assert dict.fromkeys(range(800), 1) == result.commits
+    assert cluster.ideal_s(float(chunks.sum())) == pytest.approx(result.makespan_s, rel=0.02)
+
+
+def test_shares_are_neighbours_in_equal_numbers():
     assert [range(2), range(2, 5)] == bench_scaling.shares(5, 2)

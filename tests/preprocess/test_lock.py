@@ -9,7 +9,9 @@ import pytest
 
 from latentprep.core.errors import OutputError
 from latentprep.core.paths import WHOLE, OutputPaths, Part
-from latentprep.preprocess.lock import Holder, LockState, LockWatch, boot_id, locked_parts, myself, part_lock
+from latentprep.preprocess.lock import locked_parts, part_lock
+from latentprep.preprocess.lock_holder import Holder, boot_id, myself
+from latentprep.preprocess.lock_watch import LockState, LockWatch
 
 
 def test_a_second_run_is_refused_and_told_who_works_there(tmp_path: Path):

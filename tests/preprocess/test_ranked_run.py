@@ -15,7 +15,7 @@ from latentprep.preprocess.cluster_run import prepare
 from latentprep.preprocess.config import RunConfig
 from latentprep.preprocess.config_file import resolved_yaml
 from latentprep.preprocess.dispatch.devices import Share
-from latentprep.preprocess.lock import myself
+from latentprep.preprocess.lock_holder import myself
 from latentprep.preprocess.part_run import run_part
 from latentprep.preprocess.ranked_run import START_S, VISIBLE_S, wait_for_others, wait_until_ready
 from latentprep.preprocess.run import ignore, run
