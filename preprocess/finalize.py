@@ -1,6 +1,7 @@
 """Before and after the workers: what earlier runs committed, and what makes the shards a dataset.
 
-All numbers come from the journals, which the workers wrote block by block; no shard is read back. ``state.json`` is
+All numbers come from the journals, which the workers wrote block by block; of the shards only headers and some small
+columns are read back, for the index. ``state.json`` is
 written only when nothing remains: a folder that opens is a folder that is complete.
 """
 
@@ -14,7 +15,8 @@ from ..core.errors import OutputError, PrepError, TooManySkipped
 from ..core.paths import OutputPaths
 from ..core.units import samples_to_seconds
 from ..writers.card import CardFacts, write_card
-from ..writers.hf_dataset import write_hf_metadata
+from ..writers.hf_dataset import dataset_fingerprint, write_hf_metadata
+from ..writers.index_build import write_index
 from ..writers.journal import put_aside, read_journal
 from ..writers.ledger import Journal, read_journals
 from ..writers.leftovers import set_aside
@@ -80,7 +82,7 @@ def finalize(
     command: Sequence[str],
     tell: events.EventSink,
 ) -> events.RunSummary:
-    """Write skipped.jsonl, the Hugging Face metadata, provenance.json and the card of a finished run.
+    """Write skipped.jsonl, provenance.json, the card, the index and the Hugging Face metadata of a finished run.
 
     Raises OutputError if chunks remain or there is no row, TooManySkipped beyond ``max_skip_rate``, DiskError if the
     disk refuses.
@@ -109,6 +111,9 @@ def finalize(
     provenance = _provenance(setup, plan, journal, summary, work, command)
     write_provenance(paths, provenance if work.todo else _with_story_kept(paths, provenance))
     write_card(paths, _card(plan, setup.info, journal, summary))
+    write_index(
+        paths, journal.shards, dataset_fingerprint(journal.shards, plan.fingerprint, journal.digests), plan.spec
+    )
     write_hf_metadata(paths, journal.shards, plan.fingerprint, journal.digests)
     remove_dropped(paths, plan.fingerprints)
     tell(events.Finished(summary))

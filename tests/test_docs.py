@@ -11,6 +11,7 @@ import pytest
 
 from latentprep.cli.main import COMMANDS, prep
 from latentprep.core.errors import ExitCode, FaultCode, WarningCode
+from latentprep.core.index import INDEX_COLUMNS, INDEX_VERSION
 from latentprep.core.schema import COLUMNS, FORMAT_VERSION
 
 ROOT = Path(__file__).parents[1]
@@ -144,6 +145,16 @@ def test_the_format_page_is_the_schema():
 
     assert [(name, str(kind).replace("item: ", "")) for name, kind in COLUMNS.items()] == columns
     assert f"Format version: {FORMAT_VERSION}." in page
+
+
+def test_the_format_page_has_the_columns_of_the_index():
+    """Trainers that don't use the loaders are written against the page."""
+    page = (DOCS / "format.md").read_text(encoding="utf-8").partition("## Index\n")[2]
+    table = page.partition("| column | Arrow type | value |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    columns = [tuple(cell.strip().strip("`") for cell in line.split("|")[1:3]) for line in table.splitlines()]
+
+    assert [(name, str(kind).replace("item: ", "")) for name, kind in INDEX_COLUMNS.items()] == columns
+    assert f"Index version: {INDEX_VERSION}." in page
 
 
 def test_the_index_names_every_page():

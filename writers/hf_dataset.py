@@ -72,7 +72,7 @@ def state_content(shards: Sequence[ShardLike], fingerprint: str, digests: Digest
     """What ``state.json`` holds for these shards, in this order; ``fingerprint`` is the plan's."""
     return {
         "_data_files": [{"filename": shard.name} for shard in shards],
-        "_fingerprint": _dataset_fingerprint(shards, fingerprint, digests),
+        "_fingerprint": dataset_fingerprint(shards, fingerprint, digests),
         "_format_columns": None,
         "_format_kwargs": {},
         "_format_type": None,
@@ -81,8 +81,8 @@ def state_content(shards: Sequence[ShardLike], fingerprint: str, digests: Digest
     }
 
 
-def _dataset_fingerprint(shards: Sequence[ShardLike], fingerprint: str, digests: Digests) -> str:
-    """16 hexadecimal digits, as ``datasets`` makes them."""
+def dataset_fingerprint(shards: Sequence[ShardLike], fingerprint: str, digests: Digests) -> str:
+    """``_fingerprint`` of state.json: 16 hexadecimal digits, as ``datasets`` makes them. ``fingerprint`` is the plan's."""
     content = [fingerprint, digests.full_hex, str(digests.num_rows), *(shard.xxh3 for shard in shards)]
     return xxhash.xxh3_64_hexdigest("\n".join(content).encode())
 

@@ -100,6 +100,28 @@ def parse_header(data: bytes | memoryview, offset: int = 0) -> MessageHeader:
         raise HeaderError(offset, f"a message header that can't be read: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class BodyLayout:
+    """Where the parts of a record batch lie in its message's body; arrays and buffers in the order of Arrow's format."""
+
+    arrays: tuple[tuple[int, int], ...]
+    """(length, nulls)"""
+    buffers: tuple[tuple[int, int], ...]
+    """(offset in the body, length)"""
+    is_compressed: bool
+
+
+def parse_body_layout(data: bytes | memoryview, offset: int = 0) -> BodyLayout:
+    """The layout of the record batch that ``data`` begins with, its whole header at least. Raises HeaderError."""
+    try:
+        length = _PREFIX.unpack_from(data)[1]
+        metadata = bytes(data[_PREFIX.size : _PREFIX.size + length])
+        batch = _Table(metadata, _u32(metadata, 0)).table(2)
+        return BodyLayout(batch.pairs(1), batch.pairs(2), batch.has(3))
+    except (struct.error, _OutOfBounds) as error:
+        raise HeaderError(offset, f"a record batch's layout that can't be read: {error}") from error
+
+
 class _OutOfBounds(Exception):
     """A flatbuffer's offset points out of it."""
 
@@ -145,6 +167,19 @@ class _Table:
             vector = at + _u32(self._data, at)
             for slot in range(vector + 4, vector + 4 + 4 * _u32(self._data, vector), 4):
                 yield _Table(self._data, slot + _u32(self._data, slot))
+
+    def has(self, field: int) -> bool:
+        return self._field(field) is not None
+
+    def pairs(self, field: int) -> tuple[tuple[int, int], ...]:
+        """A vector of structs of two int64; empty if it is absent."""
+        at = self._field(field)
+        if at is None:
+            return ()
+        vector = at + _u32(self._data, at)
+        count = _u32(self._data, vector)
+        values = struct.unpack_from(f"<{2 * count}q", self._data, vector + 4)
+        return tuple(zip(values[::2], values[1::2], strict=True))
 
     def text(self, field: int) -> str:
         at = self._field(field)

@@ -1,6 +1,6 @@
 """``find_damage``: is an output folder what was written? The logic of `prep verify`.
 
-    expect (journal, metadata) ─► every shard, in threads ─► rules between blocks ─► metadata against shards
+    expect (journal, metadata) ─► every shard, in threads ─► rules between blocks ─► metadata and index against shards
 
 Full: every byte is read once and hashed, every row is looked at. Quick: sizes and headers only, 1 ms a shard; it finds
 what is missing, cut, or of another run, but no flipped bit. One thread works on one shard with one block in memory:
@@ -18,7 +18,8 @@ from ..core.digest import sum_digests
 from ..core.paths import OutputPaths
 from .verify_across import across_problems
 from .verify_expect import Expected, ExpectedShard, expect
-from .verify_metadata import metadata_problems
+from .verify_index import index_problems
+from .verify_metadata import metadata_problems, totals
 from .verify_report import VerifyReport
 from .verify_shard import ShardResult, ShardRules, check_shard
 
@@ -48,13 +49,15 @@ def find_damage(
     results = _check_shards(expected, quick, threads, on_progress)
     found = [problem for result in results for problem in result.all_problems]
     blocks = [block for result in results for block in result.blocks]
+    found += [*across_problems(results), *metadata_problems(expected, results)]
+    found += index_problems(expected, results, totals(expected, results, None).digests, quick=quick)
     return VerifyReport(
         folder=str(paths.root),
         quick=quick,
         finished=expected.state is not None,
         checksums=expected.checksums,
         plans=expected.plans,
-        problems=(*expected.problems, *found, *across_problems(results), *metadata_problems(expected, results)),
+        problems=(*expected.problems, *found),
         num_shards=len(results),
         num_blocks=len(blocks),
         num_rows=sum(block.num_rows for block in blocks),

@@ -248,4 +248,4 @@ def _is_reported(expected: Expected, code: DamageCode) -> bool:
 MetadataCheck = Callable[[Expected, Totals], Iterator[Problem]]
 
 METADATA_CHECKS: tuple[MetadataCheck, ...] = (_check_state, _check_dataset_info, _check_provenance, _check_skipped)
-"""One for each file; that of index.arrow joins them when the file exists."""
+"""One for each file of text; verify_index.py looks at index.arrow."""

@@ -95,7 +95,7 @@ class DamageCode(StrEnum):
     JOURNAL = "journal"
     """the journal is gone while .prep is there, or a line of it is damaged"""
     INDEX = "index"
-    """index.arrow says something else than the shards"""
+    """index.arrow is missing, damaged, or says something else than the shards"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

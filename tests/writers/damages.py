@@ -7,14 +7,19 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from latentprep.core.index import open_index
 from latentprep.core.paths import OutputPaths
+from latentprep.writers.index_file import BlockLine, IndexBuilder, IndexedRows
+from latentprep.writers.index_folder import index_folder
 from latentprep.writers.ipc_message import MessageHeader, walk_headers
 from latentprep.writers.verify_arrow import read_rows
+from latentprep.writers.verify_index import line_of
 
 from .builders import SPEC
 
@@ -183,6 +188,41 @@ def first(state: dict[str, Any]) -> dict[str, Any]:
     return state["_data_files"][0]
 
 
+def in_index(change: Callable[[BlockLine], BlockLine]) -> Damage:
+    """A whole index whose lines say something else of the damaged shard's block."""
+
+    def damage(paths: OutputPaths) -> None:
+        index = open_index(paths.index)
+        builder = IndexBuilder()
+        for block in range(index.num_blocks):
+            line = line_of(index, block)
+            builder.add(change(line) if line.shard == SHARD and line.chunk == CHUNK else line)
+        header = index.header
+        rows = IndexedRows(schema=header.schema, patch_size=header.patch_size, latent_dim=header.latent_dim)
+        builder.write(paths.index, header.shards, header.fingerprint, rows)
+
+    return damage
+
+
+def another(column: str, value: object) -> Callable[[BlockLine], BlockLine]:
+    """The first row's value of ``column`` is another one."""
+
+    def change(line: BlockLine) -> BlockLine:
+        rows = line.rows.to_pylist()
+        rows[0][column] = value
+        return replace(line, rows=pa.RecordBatch.from_pylist(rows, schema=line.rows.schema))
+
+    return change
+
+
+def of_fewer_shards(paths: OutputPaths) -> None:
+    """The index that a part of the dataset would have."""
+    spare = paths.state.read_text()
+    edit("state.json", lambda state: state["_data_files"].pop())(paths)
+    index_folder(paths.root)
+    paths.state.write_text(spare)
+
+
 SHARD_DAMAGES: dict[str, Damage] = {
     "a byte of the schema message's length": in_shard(5),
     "a byte of the schema message's columns": in_shard(3600),
@@ -260,6 +300,15 @@ FOLDER_DAMAGES: dict[str, Damage] = {
     "provenance.json: a shard's hash": edit(
         "provenance.json", lambda content: content["shards"][1].update(xxh3="0" * 32)
     ),
+    "index.arrow: deleted": remove("index.arrow"),
+    "index.arrow: a flipped byte": lambda paths: flip(paths.index, paths.index.stat().st_size // 2),
+    "index.arrow: cut": lambda paths: os.truncate(paths.index, paths.index.stat().st_size // 2),
+    "index.arrow: of a part of the shards": of_fewer_shards,
+    "index.arrow: a block elsewhere": in_index(lambda line: replace(line, offset=line.offset + 8)),
+    "index.arrow: a block's checksum": in_index(lambda line: replace(line, checksum="0" * 32)),
+    "index.arrow: a row's length": in_index(another("tokens", 99)),
+    "index.arrow: a row's frames": in_index(another("frames", 98)),
+    "index.arrow: a row's song": in_index(another("song", "x")),
     "skipped.jsonl: deleted": remove("skipped.jsonl"),
     "skipped.jsonl: a line more": add_line,
     "skipped.jsonl: no JSON": write("skipped.jsonl", "x\n"),

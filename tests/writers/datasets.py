@@ -10,7 +10,8 @@ from latentprep.core.schema import AUDIO_START_ID
 from latentprep.preprocess.rows.assemble import assemble
 from latentprep.preprocess.rows.facts import RowFacts, annotation_hashes, encode_facts
 from latentprep.writers.block import BlockMetadata
-from latentprep.writers.hf_dataset import write_hf_metadata
+from latentprep.writers.hf_dataset import dataset_fingerprint, write_hf_metadata
+from latentprep.writers.index_build import write_index
 from latentprep.writers.ledger import Journal, read_journals
 from latentprep.writers.provenance import (
     Counts,
@@ -86,6 +87,7 @@ def write_metadata(paths: OutputPaths) -> Journal:
     refused = SkippedLine(dataset="合唱", item="x", path="p", stage="score", code="no_lyric", message="only rests")
     counts = write_skipped(paths, [refused, *(skipped_line(clip) for _, clip in journal.skipped())])
     write_provenance(paths, _provenance(journal, dict(counts)))
+    write_index(paths, journal.shards, dataset_fingerprint(journal.shards, FINGERPRINT, journal.digests), SPEC)
     write_hf_metadata(paths, journal.shards, FINGERPRINT, journal.digests)
     return journal
 
